@@ -1,0 +1,1 @@
+"""Driving side: everything that the service takes off a topic."""

@@ -1,0 +1,1 @@
+"""Driving side: HTTP."""

@@ -1,0 +1,1 @@
+"""The wire: names of topics and headers, and the models of every value."""

@@ -1,0 +1,1 @@
+"""Composition root: settings, wiring, roles, commands, embedded stack."""

@@ -1,0 +1,1 @@
+"""Driven side: PostgreSQL."""
