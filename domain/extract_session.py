@@ -1,0 +1,208 @@
+"""Extract one session: claim, read, check, commit (docs/architecture/extraction.md)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, assert_never
+
+from domain.arrivals import is_incomplete
+from domain.candidates import Candidate
+from domain.errors import (
+    ClaimLostError,
+    EmbedderUnavailableError,
+    ModelUnavailableError,
+    PermanentError,
+    UnreadableAnswerError,
+)
+from domain.jobs import Claim, JobError, JobKind, JobOrder, JobOutcome
+from domain.memory.assertions import Assertion
+from domain.memory.evidence import assertions_of
+from domain.memory.sentences import claim_sentence
+from domain.outbox import RawRecord
+from domain.ports import Clock, Embedder, Extractor, WindowCandidates
+from domain.stores import Extracted, JobStore
+from domain.validation import Dropped, Kept, Pending, Policy, check, masked
+from domain.windows import Window, window_digest, windows_of
+
+MOST_GRACES: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionLimits:
+    """How long and how often extraction tries."""
+
+    deadline: timedelta = timedelta(seconds=300)
+    grace: timedelta = timedelta(seconds=30)
+    attempts: int = 3
+    attempt_delay: timedelta = timedelta(seconds=60)
+    outage_delay: timedelta = timedelta(seconds=15)
+    window_chars: int = 12_000
+    needs_vectors: bool = True
+
+
+class ExtractSession:
+    """Turn a due job into committed memory, once; what cannot be done now is given back."""
+
+    def __init__(
+        self,
+        *,
+        jobs: JobStore,
+        extractor: Extractor,
+        embedder: Embedder,
+        policy: Policy,
+        limits: ExtractionLimits,
+        clock: Clock,
+    ) -> None:
+        self._jobs = jobs
+        self._extractor = extractor
+        self._embedder = embedder
+        self._policy = policy
+        self._limits = limits
+        self._clock = clock
+
+    async def __call__(self, order: JobOrder, record: RawRecord) -> None:
+        """Do what ``order`` asks for; ``record`` is kept as the dead letter of a job that dies.
+
+        Raises:
+            InfrastructureError: the database is away; the same call may be made again.
+        """
+        match order.kind:
+            case JobKind.EXTRACT:
+                await self._extract(order, record)
+            case JobKind.FOLD:
+                await self._jobs.refold(order)
+            case JobKind.JUDGE | JobKind.FOLLOW_UP:
+                raise PermanentError(f"jobs of kind {order.kind} are not known to this version")
+            case unreachable:
+                assert_never(unreachable)
+
+    async def _extract(self, order: JobOrder, record: RawRecord) -> None:
+        claim = await self._jobs.claim(order, deadline=self._limits.deadline)
+        if claim is None or await self._is_put_off(claim):
+            return
+        try:
+            async with asyncio.timeout(self._limits.deadline.total_seconds()):
+                await self._remember(claim)
+        except ClaimLostError:
+            return
+        except (ModelUnavailableError, EmbedderUnavailableError) as exc:
+            error = JobError(code="upstream_unavailable", message=str(exc))
+            await self._give_back(claim, due_in=self._limits.outage_delay, error=error, counted=False)
+        except TimeoutError:
+            await self._fail(
+                claim, record, JobError(code="deadline_exceeded", message="the job took too long")
+            )
+        except PermanentError as exc:
+            await self._jobs.bury(claim, record, error=JobError(code="permanent", message=str(exc)))
+        except UnreadableAnswerError as exc:
+            await self._fail(claim, record, JobError(code="unreadable_answer", message=str(exc)))
+
+    async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> None:
+        """Count a failed attempt that ended in an unforeseen way, so that it stops only its own job."""
+        claim = await self._jobs.claim(order, deadline=self._limits.deadline)
+        if claim is not None:
+            await self._fail(claim, record, error)
+
+    async def _is_put_off(self, claim: Claim) -> bool:
+        """Put off a session whose messages have not all come; end one that stays empty."""
+        found, announced = len(claim.session.messages), claim.message_count
+        waited = self._clock.now() - claim.queued_at
+        if (
+            announced is not None
+            and is_incomplete(found, announced)
+            and waited < MOST_GRACES * self._limits.grace
+        ):
+            await self._give_back(claim, due_in=self._limits.grace, error=None, counted=False)
+            return True
+        if found == 0:
+            await self._jobs.gate(claim, "empty")
+            return True
+        return False
+
+    async def _remember(self, claim: Claim) -> None:
+        read = await self._read(claim)
+        kept, dropped = self._checked(read)
+        assertions = assertions_of(claim.scope, claim.session.session_id, claim.order.generation, kept)
+        answers = {digest: answer for digest, _, answer in read}
+        vectors = await self._vectors(claim, assertions, answers)
+        outcome = _outcome([answer for _, _, answer in read], dropped)
+        extracted = Extracted(
+            assertions=tuple(assertions),
+            windows=answers,
+            vectors=vectors,
+            model=self._embedder.info.model,
+            dropped=dropped,
+        )
+        await self._jobs.commit(claim, extracted, outcome)
+
+    async def _read(self, claim: Claim) -> Sequence[tuple[str, Window, WindowCandidates]]:
+        """Read each window, or take what an earlier attempt or revision read."""
+        session = replace(claim.session, messages=masked(claim.session.messages))
+        windows = windows_of(session, max_chars=self._limits.window_chars)
+        read: list[tuple[str, Window, WindowCandidates]] = []
+        for window in windows:
+            digest = window_digest(window)
+            known = claim.kept.get(digest)
+            answer = known if known is not None else await self._extractor.extract(window)
+            if known is None and len(windows) > 1:
+                await self._jobs.keep_windows(claim, {digest: answer})
+            read.append((digest, window, answer))
+        return read
+
+    def _checked(
+        self, read: Sequence[tuple[str, Window, WindowCandidates]]
+    ) -> tuple[list[Candidate], Mapping[str, int]]:
+        kept: list[Candidate] = []
+        dropped: Counter[str] = Counter()
+        for _, window, answer in read:
+            for candidate in answer.candidates:
+                match check(candidate, window, self._policy):
+                    case Kept(found) | Pending(found):
+                        kept.append(found)
+                    case Dropped(reason):
+                        dropped[reason.value] += 1
+                    case unreachable:
+                        assert_never(unreachable)
+        return kept, dropped
+
+    async def _vectors(
+        self, claim: Claim, assertions: Sequence[Assertion], answers: Mapping[str, WindowCandidates]
+    ) -> Mapping[str, bytes]:
+        """Embed the sentence of each claim; what the model said is kept before the job is given back."""
+        texts = sorted({claim_sentence(one.claim) for one in assertions})
+        if not texts:
+            return {}
+        try:
+            return dict(zip(texts, await self._embedder.embed(texts), strict=True))
+        except EmbedderUnavailableError:
+            if self._limits.needs_vectors:
+                await self._jobs.keep_windows(claim, answers)
+                raise
+            return {}
+
+    async def _fail(self, claim: Claim, record: RawRecord, error: JobError) -> None:
+        if claim.attempt >= self._limits.attempts:
+            await self._jobs.bury(claim, record, error=error)
+            return
+        await self._give_back(
+            claim, due_in=self._limits.attempt_delay * claim.attempt, error=error, counted=True
+        )
+
+    async def _give_back(
+        self, claim: Claim, *, due_in: timedelta, error: JobError | None, counted: bool
+    ) -> None:
+        await self._jobs.put_back(claim, due_in=due_in, error=error, counted=counted)
+
+
+def _outcome(answers: Sequence[WindowCandidates], dropped: Mapping[str, int]) -> JobOutcome:
+    return JobOutcome(
+        candidates_dropped=dropped,
+        windows=len(answers),
+        model_calls=sum(answer.usage.model_calls for answer in answers),
+        tokens_in=sum(answer.usage.tokens_in for answer in answers),
+        tokens_out=sum(answer.usage.tokens_out for answer in answers),
+        provider=answers[-1].provider if answers else "rules",
+        degraded=any(answer.degraded for answer in answers),
+    )
