@@ -1,0 +1,1 @@
+"""Embedders: in a child process of this machine, behind an HTTP server, or by hashing for tests."""
