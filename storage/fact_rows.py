@@ -1,0 +1,59 @@
+"""Facts as rows of ``lis.memory_facts``."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final, LiteralString
+
+from domain.memory.facts import FactRow, Period
+from domain.memory.projection import Status
+from domain.memory.stances import Mode
+from storage.json_text import Row
+
+FACT_COLUMNS: Final[LiteralString] = """
+    f.fact_id, f.tenant_id, f.user_id::text AS user_id, f.avatar_id::text AS avatar_id, f.category,
+    f.fact_key,
+    f.fact_value, f.confidence, f.status, f.source_session_id::text AS source_session_id,
+    f.source_message_ids,
+    f.source_excerpt, f.dedup_hash, f.slot, f.mode, f.norm, f.content, f.importance, f.reinforced,
+    f.first_said_at, f.last_said_at, f.valid_from, f.valid_to, f.valid, f.expires_at, f.superseded_by,
+    f.merged_into, f.names, f.asserted_by, f.extraction_method, f.model, f.spec_version, f.reasoning,
+    f.revision, f.told_status, f.created_at, f.updated_at, f.last_seen_at, f.deleted_at
+"""
+
+
+def fact_from_row(row: Mapping[str, Any]) -> FactRow:
+    """Return the fact of a row of ``FACT_COLUMNS``."""
+    plain = {key: value for key, value in row.items() if key not in ("valid", "n")}
+    told = row["told_status"]
+    return FactRow(
+        **{
+            **plain,
+            "status": Status(row["status"]),
+            "mode": Mode(row["mode"]),
+            "told_status": Status(told) if told is not None else None,
+            "names": frozenset(row["names"]),
+            "source_message_ids": tuple(row["source_message_ids"]),
+            "source_session_id": row["source_session_id"] or "",
+            "source_excerpt": row["source_excerpt"] or "",
+            "intervals": tuple((one.lower, one.upper) for one in row["valid"]),
+        }
+    )
+
+
+def fact_row(fact: FactRow) -> Row:
+    """Return ``fact`` for ``json_to_recordset``; its intervals become the text of a multirange."""
+    row = asdict(fact)
+    del row["intervals"]
+    row["valid"] = "{" + ",".join(_range(one) for one in fact.intervals) + "}"
+    row["names"] = sorted(fact.names)
+    row["source_session_id"] = fact.source_session_id or None
+    return row
+
+
+def _range(period: Period) -> str:
+    return f"[{_end(period[0])},{_end(period[1])})" if period[0] is not None else f"(,{_end(period[1])})"
+
+
+def _end(time: datetime | None) -> str:
+    return f'"{time.isoformat()}"' if time is not None else ""

@@ -1,0 +1,262 @@
+"""Jobs: taken with a fencing number, given back, ended; nothing is written under an old number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from domain.conversation import Message, SessionText
+from domain.errors import ClaimLostError
+from domain.events import DomainEvent
+from domain.jobs import Claim, Job, JobError, JobKind, JobOrder, JobOutcome, JobStatus
+from domain.memory.assertions import Scope
+from domain.outbox import RawRecord
+from domain.ports import Clock, RecallTokenizer, WindowCandidates
+from domain.stores import Extracted
+from storage.candidate_rows import window_from_row, window_row
+from storage.commit import Commits
+from storage.dead_letters import Failure, bury
+from storage.job_rows import changed, ordered
+from storage.job_sql import CLAIM, END_ATTEMPT, KEEP_WINDOWS, TAKE_STRANDED
+from storage.json_text import object_text, rows_text, time_of
+from storage.natural_batch import NaturalBatch
+from storage.outbox_rows import outbox_rows, write_records
+from storage.outgoing import Outgoing
+from storage.pool import Database
+
+_CAP: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ending:
+    """How an attempt ends that commits nothing."""
+
+    status: JobStatus
+    due_in: timedelta | None = None
+    gate: str | None = None
+    error: JobError | None = None
+    is_counted: bool = True
+    record: RawRecord | None = None
+
+    @property
+    def params(self) -> dict[str, object]:
+        """The columns to write."""
+        return {
+            "status": self.status.value,
+            "gate": self.gate,
+            "uncounted": 0 if self.is_counted else 1,
+            "due_in": self.due_in,
+            "is_final": self.status.is_final,
+            "error": object_text(asdict(self.error)) if self.error is not None else None,
+        }
+
+
+class PostgresJobs:
+    """``domain.stores.JobStore``; ``worker`` names this process in the rows of the jobs that it holds."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        outgoing: Outgoing,
+        tokenizer: RecallTokenizer,
+        clock: Clock,
+        worker: str,
+    ) -> None:
+        self._database = database
+        self._outgoing = outgoing
+        self._clock = clock
+        self._worker = worker
+        self._commits = Commits(database, encode=outgoing.encode, tokenizer=tokenizer)
+        self._claims = NaturalBatch[tuple[JobOrder, timedelta], Claim | None](self._take, cap=_CAP)
+
+    async def claim(self, order: JobOrder, *, deadline: timedelta) -> Claim | None:
+        """Take the job with the next fencing number, with its session; None when there is nothing to do."""
+        claim = await self._claims.submit((order, deadline))
+        self._outgoing.wake()
+        return claim
+
+    async def keep_windows(self, claim: Claim, windows: Mapping[str, WindowCandidates]) -> None:
+        """Keep candidates by the digest of their window, so that a retry does not pay the model again.
+
+        Raises:
+            ClaimLostError: another worker holds the job.
+        """
+        rows = [{"digest": digest, "candidates": window_row(one)} for digest, one in windows.items()]
+        async with self._database.connection() as conn:
+            cursor = await conn.execute(KEEP_WINDOWS, {**_held(claim), "windows": rows_text(rows)})
+            if await cursor.fetchone() is None:
+                raise ClaimLostError("another worker holds the job")
+
+    async def commit(self, claim: Claim, extracted: Extracted, outcome: JobOutcome) -> Job:
+        """Replace the session's assertions, fold the touched slots, write the difference and end the job.
+
+        Raises:
+            ClaimLostError: another worker holds the job; nothing was written.
+        """
+        job = await self._commits.commit(claim, extracted, outcome)
+        self._outgoing.wake()
+        return job
+
+    async def refold(self, order: JobOrder) -> None:
+        """Fold the slots of a scope that commands touched since (the gateway's soft delete)."""
+        await self._commits.refold(order)
+        self._outgoing.wake()
+
+    async def put_back(
+        self, claim: Claim, *, due_in: timedelta, error: JobError | None, counted: bool
+    ) -> None:
+        """Give the job back for a later attempt, ``counted`` as one or not; a lost claim is left alone."""
+        status = JobStatus.RETRYING if counted or error is not None else JobStatus.QUEUED
+        await self._end(claim, _Ending(status=status, due_in=due_in, error=error, is_counted=counted))
+
+    async def gate(self, claim: Claim, reason: str) -> None:
+        """End the job without an extraction; the session stays."""
+        await self._end(claim, _Ending(status=JobStatus.GATED, gate=reason))
+
+    async def bury(self, claim: Claim, record: RawRecord, *, error: JobError) -> None:
+        """End the job as dead, with its dead letter."""
+        await self._end(claim, _Ending(status=JobStatus.DEAD, error=error, record=record))
+
+    async def requeue_stranded(self, *, older_than: timedelta) -> int:
+        """Order again the jobs whose record was lost with a broker; say how many."""
+        async with self._database.transaction() as conn:
+            async with conn.cursor(row_factory=dict_row) as cursor:
+                await cursor.execute(TAKE_STRANDED, {"older_than": older_than})
+                jobs = await cursor.fetchall()
+            for job in jobs:
+                events: list[DomainEvent] = [ordered(job)]
+                rows = outbox_rows(
+                    events, self._outgoing.encode, tenant_id=job["tenant_id"], user_id=job["user_id"]
+                )
+                await write_records(conn, rows)
+        self._outgoing.wake()
+        return len(jobs)
+
+    async def _take(self, wanted: Sequence[tuple[JobOrder, timedelta]]) -> Sequence[Claim | Exception | None]:
+        """Take every job of a batch at once; each one that is ordered twice goes to one caller alone."""
+        orders = {(order.tenant_id, order.job_id): (order, deadline) for order, deadline in reversed(wanted)}
+        given = [
+            {
+                "tenant_id": o.tenant_id,
+                "user_id": o.user_id,
+                "job_id": o.job_id,
+                "deadline": f"{d.total_seconds()} s",
+            }
+            for o, d in orders.values()
+        ]
+        async with self._database.pipeline() as conn:
+            async with conn.cursor(row_factory=dict_row) as cursor:
+                await cursor.execute(CLAIM, {"orders": rows_text(given), "worker": self._worker})
+                taken = {(row["tenant_id"], row["job_id"]): row for row in await cursor.fetchall()}
+            records = [
+                row
+                for job in taken.values()
+                for row in outbox_rows(
+                    [changed("started", job)],
+                    self._outgoing.encode,
+                    tenant_id=job["tenant_id"],
+                    user_id=job["user_id"],
+                )
+            ]
+            await write_records(conn, records)
+        claims: list[Claim | Exception | None] = []
+        for order, _ in wanted:
+            row = taken.pop((order.tenant_id, order.job_id), None)
+            claims.append(_claim_or_error(row, order) if row is not None else None)
+        return claims
+
+    async def _end(self, claim: Claim, ending: _Ending) -> None:
+        params = {**_held(claim), **ending.params}
+        async with self._database.transaction() as conn:
+            async with conn.cursor(row_factory=dict_row) as cursor:
+                await cursor.execute(END_ATTEMPT, params)
+                job = await cursor.fetchone()
+            if job is None:
+                return
+            order = claim.order
+            await write_records(
+                conn,
+                outbox_rows(
+                    _told(job), self._outgoing.encode, tenant_id=order.tenant_id, user_id=order.user_id
+                ),
+            )
+            await self._bury_record(conn, claim, ending)
+        self._outgoing.wake()
+
+    async def _bury_record(self, conn: AsyncConnection, claim: Claim, ending: _Ending) -> None:
+        if ending.record is None or ending.error is None:
+            return
+        failure = Failure(
+            error_class="permanent" if ending.error.code == "permanent" else "exhausted",
+            reason=ending.error.message,
+            attempts=claim.attempt,
+            at=self._clock.now(),
+        )
+        await bury(conn, ending.record, failure, self._outgoing.encode_dead_letter)
+
+
+def _told(job: Mapping[str, Any]) -> list[DomainEvent]:
+    """Return what is told of a job whose attempt ended without a commit, and its next order."""
+    match JobStatus(job["status"]):
+        case JobStatus.RETRYING:
+            return [changed("retrying", job), ordered(job, at=job["next_attempt_at"])]
+        case JobStatus.QUEUED:
+            return [ordered(job, at=job["next_attempt_at"])]
+        case status:
+            return [changed(status.value, job)]
+
+
+def _held(claim: Claim) -> dict[str, object]:
+    order = claim.order
+    return {
+        "tenant_id": order.tenant_id,
+        "user_id": order.user_id,
+        "job_id": order.job_id,
+        "fence": claim.fence,
+    }
+
+
+def _claim_or_error(row: Mapping[str, Any], order: JobOrder) -> Claim | Exception:
+    """Read one claim; a row that cannot be read stops its own job alone."""
+    try:
+        return _claim(row, order)
+    except (KeyError, TypeError, ValueError) as exc:
+        return exc
+
+
+def _claim(row: Mapping[str, Any], order: JobOrder) -> Claim:
+    return Claim(
+        order=JobOrder(
+            kind=JobKind.EXTRACT,
+            tenant_id=row["tenant_id"],
+            user_id=row["user_id"],
+            avatar_id=row["avatar_id"],
+            job_id=row["job_id"],
+            session_id=row["session_id"],
+            generation=row["generation"],
+            traceparent=order.traceparent or row["traceparent"],
+            correlation_id=order.correlation_id or row["correlation_id"],
+        ),
+        scope=Scope(tenant=row["tenant_id"], user=str(row["user_id"]), avatar=str(row["avatar_id"])),
+        fence=row["fence"],
+        revision=row["revision"],
+        attempt=row["attempts"],
+        session=SessionText(
+            session_id=row["session_id"],
+            ended_at=row["ended_at"],
+            messages=tuple(_message(one) for one in row["messages"] or ()),
+            timezone=row["timezone"],
+            language=row["language"],
+        ),
+        message_count=row["message_count"],
+        queued_at=row["queued_at"],
+        kept={digest: window_from_row(one) for digest, one in (row["kept"] or {}).items()},
+    )
+
+
+def _message(row: Mapping[str, Any]) -> Message:
+    return Message(**{**row, "sent_at": time_of(row["sent_at"])})

@@ -1,0 +1,135 @@
+"""The connection pool, and the one border at which errors of the database become errors of the domain."""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final, LiteralString
+
+import psycopg
+import psycopg_pool
+from pgvector.psycopg import register_vector_async
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
+
+from domain.errors import InvalidInputError, StorageUnavailableError
+
+Pool = AsyncConnectionPool[AsyncConnection]
+
+BEGIN: Final[LiteralString] = "BEGIN"
+COMMIT: Final[LiteralString] = "COMMIT"
+SET_ZONE: Final[LiteralString] = "SET TIME ZONE 'UTC'"
+
+_AWAY: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    psycopg_pool.PoolClosed,
+    psycopg_pool.TooManyRequests,
+)
+
+
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """Raise "the database is away" as ``StorageUnavailableError``, and a value it cannot hold as invalid."""
+    try:
+        yield
+    except _AWAY as exc:
+        # The text of a database error may quote a row; the class says enough.
+        raise StorageUnavailableError(
+            f"the database did not take the statement: {type(exc).__name__}"
+        ) from exc
+    except psycopg.DataError as exc:
+        raise InvalidInputError(f"the database cannot hold a value: {type(exc).__name__}") from exc
+
+
+class Database:
+    """Hands out connections of a pool; every statement of the repositories goes through here."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @property
+    def used(self) -> int:
+        """How many connections are lent."""
+        stats = self._pool.get_stats()
+        return stats.get("pool_size", 0) - stats.get("pool_available", 0)
+
+    @property
+    def idle(self) -> int:
+        """How many connections wait to be lent."""
+        return self._pool.get_stats().get("pool_available", 0)
+
+    @property
+    def waiting(self) -> int:
+        """How many callers wait for a connection."""
+        return self._pool.get_stats().get("requests_waiting", 0)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncGenerator[AsyncConnection]:
+        """Lend a connection in autocommit.
+
+        Raises:
+            StorageUnavailableError: no connection came free, or the database did not take a statement.
+        """
+        with storage_errors():
+            async with self._pool.connection() as conn:
+                yield conn
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[AsyncConnection]:
+        """Lend a connection inside a transaction, which commits when the block ends well."""
+        async with self.connection() as conn, conn.transaction():
+            yield conn
+
+    @asynccontextmanager
+    async def pipeline(self) -> AsyncGenerator[AsyncConnection]:
+        """Lend a connection inside a transaction and a pipeline: only fetches and the end wait."""
+        async with self.connection() as conn:
+            try:
+                async with conn.pipeline():
+                    await conn.execute(BEGIN)
+                    yield conn
+                    await conn.execute(COMMIT)
+            finally:
+                # After a commit there is nothing to roll back; after anything else, nothing was written.
+                await conn.rollback()
+
+
+@asynccontextmanager
+async def open_database(
+    dsn: str,
+    *,
+    max_size: int,
+    min_size: int = 1,
+    timeout: float = 10.0,
+    max_waiting: int = 256,
+    connection_class: type[AsyncConnection] = AsyncConnection,
+) -> AsyncGenerator[Database]:
+    """Open a pool on a migrated database and close it at the end.
+
+    Raises:
+        StorageUnavailableError: no connection could be made within ``timeout`` seconds.
+    """
+    pool = AsyncConnectionPool(
+        dsn,
+        connection_class=connection_class,
+        kwargs={"autocommit": True, "prepare_threshold": 0},
+        min_size=min_size,
+        max_size=max_size,
+        timeout=timeout,
+        max_waiting=max_waiting,
+        configure=_configure,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+    )
+    try:
+        with storage_errors():
+            await pool.open(wait=True, timeout=timeout)
+        yield Database(pool)
+    finally:
+        await pool.close()
+
+
+async def _configure(conn: AsyncConnection) -> None:
+    await conn.execute(SET_ZONE)
+    await register_vector_async(conn)
