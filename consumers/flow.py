@@ -1,0 +1,43 @@
+"""Hold partitions back that have enough to do, without stopping to poll."""
+
+from collections.abc import Mapping
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from consumers.partitions import Partition, PartitionState
+
+
+class Flow:
+    """Pauses and resumes partitions. A pause drops what was fetched ahead, so it goes with hysteresis."""
+
+    def __init__(self, consumer: AIOKafkaConsumer, *, max_in_flight: int, max_uncommitted: int) -> None:
+        self._consumer = consumer
+        self._max_in_flight = max_in_flight
+        self._max_uncommitted = max_uncommitted
+        self._paused: set[TopicPartition] = set()
+
+    def regulate(self, partitions: Mapping[TopicPartition, Partition]) -> int:
+        """Pause what is full and resume what is not; return how many records may be polled."""
+        free = self._max_in_flight - sum(partition.waiting for partition in partitions.values())
+        assigned = self._consumer.assignment()
+        full = {tp for tp, partition in partitions.items() if self._is_full(tp, partition)}
+        hold = (set(partitions) if free <= 0 else full) & assigned
+        if hold - self._paused:
+            self._consumer.pause(*(hold - self._paused))
+        self._paused = (self._paused | hold) & assigned
+        if free > self._max_in_flight // 4:
+            resumed = self._paused - full
+            if resumed:
+                self._consumer.resume(*resumed)
+            self._paused -= resumed
+        return max(free, 0)
+
+    def forget(self, revoked: set[TopicPartition]) -> None:
+        """Forget partitions that went away; an assignment starts unpaused."""
+        self._paused -= revoked
+
+    def _is_full(self, tp: TopicPartition, partition: Partition) -> bool:
+        if partition.state is not PartitionState.RUNNING:
+            return True
+        limit = self._max_uncommitted // 2 if tp in self._paused else self._max_uncommitted
+        return partition.uncommitted >= max(limit, 1)

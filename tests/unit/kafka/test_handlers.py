@@ -1,0 +1,184 @@
+"""What the handlers of topics hand on."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from consumers.conversation_ended import ConversationEndedHandler
+from consumers.conversation_messages import MessagePostedHandler
+from consumers.conversation_replay import ConversationReplayHandler
+from consumers.extraction_jobs import ExtractionJobHandler
+from consumers.translation import Repair, Repairs
+from domain.arrivals import Acceptance, EndedConversation, Origin, PostedMessage, Verdict
+from domain.errors import InvalidInputError, StorageUnavailableError
+from domain.jobs import JobError, JobKind, JobOrder
+from domain.outbox import Headers, RawRecord
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SESSION = UUID("00000000-0000-4000-8000-000000000001")
+
+
+def record(body: dict[str, Any], headers: Headers = ()) -> RawRecord:
+    return RawRecord(
+        topic="t",
+        partition=0,
+        offset=0,
+        key=None,
+        value=json.dumps(body).encode(),
+        headers=headers,
+        timestamp=NOW,
+    )
+
+
+def ended(**fields: Any) -> dict[str, Any]:
+    return {
+        "session_id": str(SESSION),
+        "external_user_id": "ana",
+        "ended_at": "2026-03-01T10:00:00Z",
+        **fields,
+    }
+
+
+class Intake:
+    """Takes note of what reaches intake."""
+
+    def __init__(self) -> None:
+        self.conversations: list[EndedConversation] = []
+        self.messages: list[PostedMessage] = []
+        self.repairs: Repairs = Repairs()
+        self.verdicts: list[Verdict] = []
+
+    async def accept(self, conversation: EndedConversation) -> Acceptance:
+        self.conversations.append(conversation)
+        return Acceptance(verdict=Verdict.ACCEPTED, job_id=uuid4(), user_id=uuid4(), revision=1)
+
+    async def post(self, posted: PostedMessage) -> None:
+        self.messages.append(posted)
+
+
+async def test_an_ended_conversation_reaches_intake_with_its_trace() -> None:
+    intake = Intake()
+    handle = ConversationEndedHandler(
+        intake.accept, on_repairs=intake.repairs.update, on_verdict=intake.verdicts.append
+    )
+
+    await handle(record(ended(), headers=(("traceparent", b"00-1"), ("correlation_id", b"\xff"))))
+
+    (conversation,) = intake.conversations
+    assert (conversation.origin, conversation.traceparent) == (Origin.LIVE, "00-1")
+    assert conversation.correlation_id is None
+    assert intake.verdicts == [Verdict.ACCEPTED]
+
+
+@pytest.mark.parametrize("headers", [(), (("replay-mode", b"fill"), ("replay-id", b"r1"))])
+async def test_a_replayed_conversation_fills_the_live_memory(headers: Headers) -> None:
+    intake = Intake()
+    handle = ConversationReplayHandler(intake.accept, on_repairs=intake.repairs.update)
+
+    await handle(record(ended(), headers=headers))
+
+    (conversation,) = intake.conversations
+    assert (conversation.origin, conversation.generation) == (Origin.REPLAY, "live")
+
+
+async def test_a_replay_in_a_mode_that_is_not_there_yet_is_refused() -> None:
+    handle = ConversationReplayHandler(Intake().accept, on_repairs=Repairs().update)
+
+    with pytest.raises(InvalidInputError, match="replay-mode"):
+        await handle(record(ended(), headers=(("replay-mode", b"shadow"),)))
+
+
+async def test_a_posted_message_without_a_time_was_said_when_it_was_sent() -> None:
+    intake = Intake()
+    handle = MessagePostedHandler(intake.post, on_repairs=intake.repairs.update)
+    body = ended(position=3, role="user", content="hi")
+
+    await handle(record(body))
+
+    (posted,) = intake.messages
+    assert (posted.message.sent_at, posted.message.message_id) == (NOW, "#3")
+
+
+async def test_a_posted_message_without_a_text_is_counted_and_passed_by() -> None:
+    intake = Intake()
+    handle = MessagePostedHandler(intake.post, on_repairs=intake.repairs.update)
+
+    await handle(record(ended(position=3, role="user", content=[{"type": "image"}])))
+
+    assert intake.messages == []
+    assert intake.repairs[Repair.EMPTY_MESSAGE] == 1
+
+
+async def test_an_id_that_comes_twice_in_a_session_loses_nothing_that_was_said() -> None:
+    intake = Intake()
+    handle = ConversationEndedHandler(intake.accept, on_repairs=intake.repairs.update)
+    said = ("first", "second", "first")
+    twice = [{"message_id": "m", "role": "user", "content": text} for text in said]
+
+    await handle(record(ended(messages=twice)))
+
+    (conversation,) = intake.conversations
+    assert [(message.message_id, message.content) for message in conversation.messages or ()] == [
+        ("m", "first"),
+        ("m#1", "second"),
+    ]
+    assert intake.repairs[Repair.REPEATED_ID] == 2
+
+
+class Extraction:
+    """Does jobs, or raises what it is told to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
+        self.done: list[tuple[JobOrder, RawRecord]] = []
+        self.failed: list[JobError] = []
+
+    async def __call__(self, order: JobOrder, record: RawRecord) -> None:
+        if self._error is not None:
+            raise self._error
+        self.done.append((order, record))
+
+    async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> None:
+        self.failed.append(error)
+
+
+def job() -> dict[str, Any]:
+    return {
+        "kind": "extract",
+        "tenant_id": "default",
+        "user_id": str(uuid4()),
+        "avatar_id": str(UUID(int=0)),
+        "job_id": str(uuid4()),
+        "session_id": str(SESSION),
+    }
+
+
+async def test_a_job_is_done_with_the_record_that_ordered_it() -> None:
+    extraction, ordering = Extraction(), record(job())
+
+    await ExtractionJobHandler(extraction)(ordering)
+
+    ((order, given),) = extraction.done
+    assert (order.kind, order.session_id, given) == (JobKind.EXTRACT, SESSION, ordering)
+
+
+async def test_an_unforeseen_error_fails_its_job_alone() -> None:
+    extraction = Extraction(ZeroDivisionError("their words"))
+
+    await ExtractionJobHandler(extraction)(record(job()))
+
+    assert extraction.failed == [JobError(code="internal", message="ZeroDivisionError")]
+
+
+async def test_an_outage_during_a_job_is_no_failure_of_it() -> None:
+    extraction = Extraction(StorageUnavailableError("away"))
+
+    with pytest.raises(StorageUnavailableError):
+        await ExtractionJobHandler(extraction)(record(job()))
+
+    assert extraction.failed == []
