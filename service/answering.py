@@ -1,0 +1,112 @@
+"""The roles that answer: the responder over Kafka, and HTTP."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from importlib.metadata import version
+from typing import Final
+
+from consumers.injection_requested import InjectionAnswers
+from consumers.memory_queries import QueryAnswers
+from consumers.requests import Answer, RequestHandler
+from consumers.responder import Responder, ResponderSettings
+from domain.accept_conversation import AcceptConversation
+from domain.answer_query import AnswerQuery
+from domain.build_injection import BuildInjection
+from gateway.http import build_app
+from gateway.parts import AccessToken, GatewayParts, Readiness
+from gateway.server import HttpServer
+from producers.replies import Replies
+from schemas.export import asyncapi
+from service.components import Component
+from service.measured import Counted, MeasuredInjection, NotedFacts
+from service.parts import HttpPart, Recurring, ResponderPart
+from service.surroundings import Surroundings
+from storage.forgetting import PostgresForgetting
+from storage.intake import PostgresIntake
+from storage.last_seen import PostgresLastSeen
+from storage.reads import PostgresReads
+
+_READ: Final = "read"
+_WRITE: Final = "write"
+_REQUEST_FETCH_WAIT_MS: Final = 10
+_STAMP_S: Final = 1.0
+_MODEL_MARGIN_S: Final = 5.0
+
+
+async def responder_parts(shared: Surroundings) -> Sequence[Component]:
+    """Return the responder to injections and queries, on a pool of its own."""
+    reads = PostgresReads(await shared.pool(_READ))
+    inject, stamping = await _injection(shared, reads)
+    settings, topics = shared.settings, shared.topics
+    replies = Replies(shared.producer(linger_ms=0), patterns=settings.afterword_reply_topics)
+    counted = Counted(shared.metrics, topic_prefix=topics.prefix)
+
+    def answering(topic: str, answer: Answer) -> RequestHandler:
+        return RequestHandler(answer, replies, on_answered=partial(counted.answered, topic))
+
+    injections, queries = topics.injection_requests, topics.queries
+    responder = Responder(
+        shared.broker,
+        {
+            injections: answering(injections, InjectionAnswers(inject)),
+            queries: answering(queries, QueryAnswers(AnswerQuery(reads=reads))),
+        },
+        ResponderSettings(
+            group=f"{topics.prefix}afterword.responder",
+            fetch_max_wait_ms=min(
+                settings.afterword_fetch_wait_ms or _REQUEST_FETCH_WAIT_MS, _REQUEST_FETCH_WAIT_MS
+            ),
+            session_timeout_ms=min(
+                settings.afterword_session_timeout_ms, ResponderSettings().session_timeout_ms
+            ),
+            heartbeat_interval_ms=min(
+                settings.afterword_heartbeat_ms, ResponderSettings().heartbeat_interval_ms
+            ),
+        ),
+    )
+    return [ResponderPart(responder), stamping]
+
+
+async def http_parts(
+    shared: Surroundings, readiness: Readiness, announce: Callable[[str], None]
+) -> Sequence[Component]:
+    """Return the HTTP server, bound to its port."""
+    settings = shared.settings
+    reads = PostgresReads(await shared.pool(_READ))
+    inject, stamping = await _injection(shared, reads)
+    write = await shared.pool(_WRITE)
+    grace = timedelta(seconds=settings.afterword_ended_grace_sec)
+    intake = PostgresIntake(write, outgoing=shared.outgoing, clock=shared.clock)
+    app = build_app(
+        GatewayParts(
+            inject=inject,
+            accept=AcceptConversation(intake=intake, tokenizer=shared.tokenizer, grace=grace),
+            answers=AnswerQuery(reads=reads),
+            forget=PostgresForgetting(write, outgoing=shared.outgoing),
+            readiness=readiness,
+            metrics=shared.metrics,
+            clock=shared.clock,
+            pause=asyncio.sleep,
+            answer_within_s=settings.memory_llm_timeout_sec + _MODEL_MARGIN_S,
+            body_limit=settings.afterword_http_body_bytes,
+            tokens=tuple(
+                AccessToken(secret=token.secret.get_secret_value(), tenant_id=token.tenant_id)
+                for token in settings.api_tokens
+            ),
+            asyncapi=asyncapi(shared.topics, version=version("afterword")),
+            version=version("afterword"),
+        )
+    )
+    server = HttpServer(app, host=settings.afterword_host, port=settings.memory_port)
+    server.bind()
+    announce(f"http://{server.host}:{server.port}")
+    return [HttpPart(server), stamping]
+
+
+async def _injection(shared: Surroundings, reads: PostgresReads) -> tuple[MeasuredInjection, Component]:
+    seen = NotedFacts(PostgresLastSeen(await shared.pool(_READ)), shared.clock)
+    build = BuildInjection(reads=reads, seen=seen, char_budget=shared.settings.memory_injection_char_budget)
+    stamping = Recurring("last seen", seen.flush, every=_STAMP_S, also_at_end=True)
+    return MeasuredInjection(build, shared.metrics), stamping

@@ -1,0 +1,32 @@
+"""The commands of ``afterword``, put together."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import typer
+
+from service.cli import memory, serving, upkeep
+
+app = typer.Typer(
+    name="afterword",
+    help="Long-term memory that is written after a conversation ends.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+_COMMANDS: Final[Sequence[Callable[..., None]]] = (
+    serving.demo,
+    serving.up,
+    serving.run,
+    memory.ingest,
+    memory.inject,
+    memory.facts,
+    memory.jobs,
+    upkeep.migrate,
+    upkeep.topics,
+    upkeep.doctor,
+)
+for command in _COMMANDS:
+    app.command()(command)

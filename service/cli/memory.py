@@ -1,0 +1,165 @@
+"""Commands that speak to a running service over Kafka, as an engine does."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, BinaryIO, TypeVar
+from uuid import UUID
+
+import typer
+
+from producers.client import MemoryClient
+from producers.connection import Producer, ProducerSettings
+from producers.ingest import Ingest, Ingested
+from schemas.topics import Topics
+from service.cli.output import Json, err, out, print_json, print_table
+from service.settings import Settings, load_settings
+from service.wiring import broker_of
+
+T = TypeVar("T")
+
+User = Annotated[str, typer.Option("--user", help="The user: a UUID of Afterword's, or an id of your own.")]
+Tenant = Annotated[str, typer.Option("--tenant", help="The tenant.")]
+Avatar = Annotated[UUID | None, typer.Option("--avatar", help="The avatar; without it the default one.")]
+Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for an answer.")]
+
+
+def inject(
+    user: User,
+    tenant: Tenant = "default",
+    avatar: Avatar = None,
+    char_budget: Annotated[int | None, typer.Option("--char-budget", help="Longest text.")] = None,
+    timeout: Timeout = 10.0,
+    as_json: Json = False,
+) -> None:
+    """Print what a prompt would get of a user's memory.
+
+    Example: `afterword inject --user 7c1f3f0e-6c0b-4b43-9d57-0a3d7b1f2c11`
+    """
+    more = {"avatar_id": avatar, "char_budget": char_budget}
+    reply = _ask(tenant, lambda memory: memory.inject(user=_user(user), timeout=timeout, **more))
+    if as_json:
+        print_json(reply.model_dump(mode="json"))
+        return
+    out().print(reply.text.rstrip() or "Nothing is remembered of this user.", markup=False, soft_wrap=True)
+
+
+def facts(
+    user: User,
+    tenant: Tenant = "default",
+    avatar: Avatar = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what no longer holds.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="Most facts.")] = 100,
+    timeout: Timeout = 10.0,
+    as_json: Json = False,
+) -> None:
+    """List what is remembered of a user.
+
+    Example: `afterword facts --user customer-17 --all --json`
+    """
+    status = ["active", "superseded", "deleted", "expired"] if everything else ["active"]
+    more = {"avatar_id": avatar, "status": status, "limit": limit}
+    page = _ask(tenant, lambda memory: memory.facts(user=_user(user), timeout=timeout, **more))
+    if as_json:
+        for fact in page.items:
+            print_json(fact.model_dump(mode="json"))
+        return
+    print_table(
+        ("category", "key", "value", "status", "confidence", "last said"),
+        (
+            (
+                f.category,
+                f.fact_key,
+                f.fact_value,
+                f.status,
+                f"{f.confidence:.2f}",
+                f"{f.last_said_at:%Y-%m-%d %H:%M}",
+            )
+            for f in page.items
+        ),
+        nothing="Nothing is remembered of this user.",
+    )
+    if page.next_cursor:
+        err().print(f"More than {limit}; ask with a higher --limit.")
+
+
+def jobs(
+    session: Annotated[UUID | None, typer.Option("--session", help="A session: its newest job.")] = None,
+    job: Annotated[UUID | None, typer.Option("--job", help="A job.")] = None,
+    tenant: Tenant = "default",
+    timeout: Timeout = 10.0,
+    as_json: Json = False,
+) -> None:
+    """Show the job of a session: whether its conversation is remembered yet, and what came of it.
+
+    Example: `afterword jobs --session 0b6b1f6e-3a5f-4a53-8a87-0f5a9d6f0c11`
+    """
+    if session is None and job is None:
+        raise typer.BadParameter("give --session or --job")
+    found = _ask(tenant, lambda memory: memory.job(session_id=session, job_id=job, timeout=timeout))
+    shown = found.model_dump(mode="json")
+    if as_json:
+        print_json(shown)
+        return
+    print_table(("", ""), ((name, value) for name, value in shown.items() if value is not None), nothing="")
+
+
+def ingest(
+    files: Annotated[
+        list[Path], typer.Argument(help="Files of JSON lines, each a ConversationEnded; - is standard input.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Publish conversations from files to the replay topic; what is known already changes nothing.
+
+    Example: `afterword ingest history.jsonl`
+    """
+    settings = load_settings()
+    total = asyncio.run(_ingest(settings, files))
+    refused = [(str(path), number, why) for path, done in total for number, why in done.refused]
+    published = sum(done.published for _, done in total)
+    for path, number, why in refused:
+        err().print(f"{path}:{number}: {why}", markup=False)
+    if as_json:
+        print_json({"published": published, "refused": len(refused)})
+    else:
+        out().print(f"{published} conversations published, {len(refused)} lines refused.")
+    if refused:
+        raise typer.Exit(1)
+
+
+async def _ingest(settings: Settings, files: list[Path]) -> list[tuple[Path, Ingested]]:
+    done: list[tuple[Path, Ingested]] = []
+    topics = Topics(settings.afterword_topic_prefix)
+    async with Producer(broker_of(settings), ProducerSettings(linger_ms=5)) as producer:
+        for path in files:
+            with ExitStack() as stack:
+                lines = _opened(path, stack)
+                publish = Ingest(producer, topics, replay_id=f"ingest-{path.name}")
+                with err().status(f"Publishing {path} …"):
+                    done.append((path, await publish(lines)))
+    return done
+
+
+def _opened(path: Path, stack: ExitStack) -> BinaryIO:
+    return sys.stdin.buffer if str(path) == "-" else stack.enter_context(path.open("rb"))
+
+
+def _ask(tenant: str, question: Callable[[MemoryClient], Awaitable[T]]) -> T:
+    settings = load_settings()
+
+    async def asked() -> T:
+        prefix = settings.afterword_topic_prefix
+        async with MemoryClient(broker_of(settings), tenant_id=tenant, topic_prefix=prefix) as memory:
+            return await question(memory)
+
+    return asyncio.run(asked())
+
+
+def _user(text: str) -> str | UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        return text

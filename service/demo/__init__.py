@@ -1,0 +1,1 @@
+"""The demonstration: an engine's days with one user, over Kafka."""

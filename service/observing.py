@@ -1,0 +1,53 @@
+"""What is measured now and then: how far consumers and relay have got, and how full the pools are."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from service.components import Component
+from service.parts import ConsumerPart, Recurring, RelayPart
+from service.surroundings import Surroundings
+from storage.outbox import backlog
+from telemetry.metrics import Metrics
+
+_EVERY_S: Final = 2.0
+
+
+def observing(shared: Surroundings, parts: Sequence[Component]) -> Recurring:
+    """Return the component that keeps the gauges of ``parts`` up to date."""
+    metrics = shared.metrics
+
+    async def observe() -> None:
+        for part in parts:
+            match part:
+                case ConsumerPart():
+                    _observe_consumer(metrics, part)
+                case RelayPart(relay=relay):
+                    metrics.relay_leaders.set(int(relay.leads))
+                    if relay.leads:
+                        await _observe_outbox(shared)
+                case _:
+                    continue
+        _observe_pools(shared)
+
+    return Recurring("observing", observe, every=_EVERY_S)
+
+
+def _observe_consumer(metrics: Metrics, part: ConsumerPart) -> None:
+    consumer, topic = part.consumer, part.topic
+    metrics.consumer_lag.labels(topic=topic).set(consumer.lag)
+    metrics.consumer_in_flight.labels(topic=topic).set(consumer.in_flight)
+    metrics.consumer_poll_age.labels(topic=topic).set(consumer.poll_age)
+    metrics.consumer_stalled.labels(topic=topic).set(consumer.stalled)
+
+
+async def _observe_outbox(shared: Surroundings) -> None:
+    waiting, seconds = await backlog(await shared.pool("write"))
+    shared.metrics.outbox_waiting.set(waiting)
+    shared.metrics.outbox_lag.set(seconds)
+
+
+def _observe_pools(shared: Surroundings) -> None:
+    for name, pool in shared.pools.items():
+        shared.metrics.pool_connections.labels(pool=name, state="used").set(pool.used)
+        shared.metrics.pool_connections.labels(pool=name, state="idle").set(pool.idle)
+        shared.metrics.pool_waiting.labels(pool=name).set(pool.waiting)

@@ -1,0 +1,137 @@
+"""Run roles until asked to stop: prepare, start, say when all serve, and end inside one budget."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from domain.errors import AfterwordError
+from gateway.parts import ComponentState
+from producers.topics_admin import TopicsAdmin
+from service.answering import http_parts, responder_parts
+from service.components import Component, Components
+from service.observing import observing
+from service.parts import ProcessPart
+from service.processes import stdin_ended
+from service.roles import Role, split
+from service.settings import Settings, unknown_names
+from service.surroundings import Surroundings, when_there
+from service.wiring import topic_settings
+from service.writing import extraction_parts, intake_parts, relay_parts, upkeep_parts
+from storage.migrate import migrate
+from telemetry.logs import configure_logging
+
+logger = logging.getLogger(__name__)
+
+_FIXED = {Role.INTAKE: intake_parts, Role.EXTRACTION: extraction_parts, Role.RELAY: relay_parts}
+
+
+async def run_service(
+    settings: Settings,
+    roles: frozenset[Role],
+    stop: asyncio.Event,
+    on_ready: Callable[[], None],
+    *,
+    bound_to_stdin: bool = False,
+) -> None:
+    """Run ``roles`` until ``stop``; call ``on_ready`` once when all of them serve.
+
+    A database or a broker that is not there yet is waited for.
+
+    Raises:
+        AfterwordError: the start is refused, or a part ended by itself.
+    """
+    configure_logging(
+        level=settings.log_level, log_format=settings.log_format, quotable=(AfterwordError, OSError)
+    )
+    for name in unknown_names():
+        logger.warning("nothing reads the setting %s", name)
+    here, apart = split(roles)
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(_stop_with_stdin(stop)) if bound_to_stdin else None
+        try:
+            await _Running(settings, here, apart).run(stop, on_ready)
+        finally:
+            if watching is not None:
+                watching.cancel()
+
+
+async def _stop_with_stdin(stop: asyncio.Event) -> None:
+    await stdin_ended()
+    stop.set()
+
+
+class _Running:
+    """The roles of this process, and the process for those that need one of their own."""
+
+    def __init__(self, settings: Settings, here: frozenset[Role], apart: frozenset[Role]) -> None:
+        self._settings = settings
+        self._here = here
+        self._apart = apart
+        self._components: Components | None = None
+
+    async def run(self, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
+        async with Surroundings(self._settings) as shared:
+            shared.metrics.built(version=version("afterword"), python=sys.version.split()[0])
+            if not await _unless(stop, self._prepare(shared)):
+                return
+            parts = [*await self._parts(shared), *_apart(self._apart, self._settings)]
+            self._components = Components(parts, budget=self._settings.afterword_shutdown_sec)
+            await self._components.run(stop, on_ready)
+
+    async def _prepare(self, shared: Surroundings) -> None:
+        """Bring the database up to date and create the topics, waiting for both."""
+        direct, prefix = shared.database.direct_url.get_secret_value(), shared.topics.prefix
+        if self._settings.enable_db_on_startup:
+            await when_there("the database", lambda: migrate(direct, topic_prefix=prefix))
+        if self._settings.afterword_create_topics:
+            admin = TopicsAdmin(shared.broker, shared.topics, topic_settings(self._settings))
+            await when_there("the broker", admin.create_missing)
+
+    async def _parts(self, shared: Surroundings) -> Sequence[Component]:
+        parts: list[Component] = []
+        for role in sorted(self._here, key=list(Role).index):
+            match role:
+                case Role.INTAKE | Role.EXTRACTION | Role.RELAY:
+                    parts += await _FIXED[role](shared)
+                case Role.RESPONDER:
+                    parts += await responder_parts(shared)
+                case Role.UPKEEP:
+                    parts += await upkeep_parts(shared)
+                case Role.HTTP:
+                    parts += await http_parts(shared, self._states, _announce)
+                case Role.COMMANDS:
+                    logger.info("the role %s has nothing to do in this version", role)
+        return [*parts, observing(shared, parts)]
+
+    async def _states(self) -> Mapping[str, ComponentState]:
+        if self._components is None:
+            return {"service": ComponentState(is_ready=False, detail="starting")}
+        return self._components.states()
+
+
+def _apart(roles: frozenset[Role], settings: Settings) -> Sequence[Component]:
+    if not roles:
+        return ()
+    return (ProcessPart(sorted(roles), within=settings.afterword_shutdown_sec),)
+
+
+def _announce(url: str) -> None:
+    logger.info("HTTP at %s", url)
+
+
+async def _unless(stop: asyncio.Event, preparing: Coroutine[Any, Any, None]) -> bool:
+    """Await ``preparing`` unless ``stop`` comes first; say whether it ended."""
+    work, stopping = asyncio.create_task(preparing), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            return False
+        work.result()
+        return True
+    finally:
+        for task in (work, stopping):
+            task.cancel()
+        await asyncio.gather(work, stopping, return_exceptions=True)

@@ -1,0 +1,112 @@
+"""What the roles of one process share: names, adapters and connections, closed at the end."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Final, Self, TypeVar
+
+import httpx
+from prometheus_client import CollectorRegistry
+
+from clients.endpoint import open_client
+from clients.stemming import SnowballStemmer
+from domain.errors import InfrastructureError
+from domain.recall_tokens import RecallTokenizer
+from producers.connection import KafkaConnection, Producer, ProducerSettings
+from producers.dead_letters import DeadLetterEncoder
+from producers.encoding import Encoder
+from schemas.topics import Topics
+from service.connections import DatabaseConnection
+from service.settings import Settings
+from service.wiring import SystemClock, broker_of, database_of, worker_name
+from storage.outbox import PostgresOutbox
+from storage.outgoing import Outgoing
+from storage.pool import Database, open_database
+from telemetry.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_FIRST_WAIT_S: Final = 0.5
+_LONGEST_WAIT_S: Final = 10.0
+
+
+class Surroundings:
+    """Holds what is shared; an async context manager that closes what it opened, in reverse order."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.broker: KafkaConnection = broker_of(settings)
+        self.database: DatabaseConnection = database_of(settings)
+        self.topics = Topics(settings.afterword_topic_prefix)
+        self.metrics = Metrics(CollectorRegistry())
+        self.clock = SystemClock()
+        self.worker = worker_name(settings)
+        self.tokenizer = RecallTokenizer(stemmer=SnowballStemmer())
+        self.outbox = PostgresOutbox(self.database.direct_url.get_secret_value())
+        source = f"afterword/{self.topics.prefix}" if self.topics.prefix else "afterword"
+        self.outgoing = Outgoing(
+            encode=Encoder(self.topics, source),
+            encode_dead_letter=DeadLetterEncoder(self.topics),
+            wake=self.outbox.notify,
+        )
+        self._exit = AsyncExitStack()
+        self.pools: dict[str, Database] = {}
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exit.aclose()
+
+    async def pool(self, name: str) -> Database:
+        """Return the pool called ``name``, opening it on first use.
+
+        Raises:
+            StorageUnavailableError: the database is away.
+        """
+        if name not in self.pools:
+            dsn = self.database.url.get_secret_value()
+            opened = open_database(dsn, max_size=self.settings.db_pool_max)
+            self.pools[name] = await self._exit.enter_async_context(opened)
+        return self.pools[name]
+
+    async def http(self) -> httpx.AsyncClient:
+        """Return the HTTP client for models and embedders."""
+        if self._http is None:
+            connections = self.settings.afterword_jobs_in_flight + 16
+            self._http = await self._exit.enter_async_context(open_client(connections=connections))
+        return self._http
+
+    def producer(self, *, linger_ms: int) -> Producer:
+        """Return a producer that connects when it is first used, and is stopped at the end."""
+        idempotent = self.settings.afterword_kafka_idempotence
+        producer = Producer(
+            self.broker,
+            ProducerSettings(idempotent=idempotent, linger_ms=linger_ms),
+            on_rebuilt=self.metrics.producer_rebuilds.inc,
+        )
+        self.at_end(producer.stop)
+        return producer
+
+    def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Call ``close`` when this process ends."""
+        self._exit.push_async_callback(close)
+
+
+async def when_there(what: str, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Return what ``attempt`` gives once database and broker are there; say once what is waited for."""
+    wait = _FIRST_WAIT_S
+    is_told = False
+    while True:
+        try:
+            return await attempt()
+        except InfrastructureError as error:
+            if not is_told:
+                logger.warning("waiting for %s: %s", what, error)
+                is_told = True
+        await asyncio.sleep(wait)
+        wait = min(wait * 2, _LONGEST_WAIT_S)

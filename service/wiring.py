@@ -1,0 +1,170 @@
+"""From settings to objects: the adapters and use cases of a process, with nothing started yet."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import uuid4
+
+import httpx
+
+from clients.embeddings.local import LocalEmbedder
+from clients.embeddings.openai import EMBEDDINGS_PATH, OpenAIEmbedder
+from clients.embeddings.remote import RemoteEmbedder
+from clients.embeddings.tei import EMBED_PATH, TeiEmbedder
+from clients.endpoint import JsonEndpoint, joined_url
+from clients.language import FastTextLanguageGuesser
+from clients.llm.chain import Patience, ProviderChain
+from clients.llm.extractor import ModelExtractor
+from clients.llm.generate import GenerateProvider
+from clients.llm.openai import CHAT_PATH, OpenAIProvider
+from clients.llm.prompt import ExtractionPrompt
+from clients.llm.provider import Provider
+from domain.errors import InvalidInputError
+from domain.extract_session import ExtractionLimits
+from domain.memory.vocabulary import builtin_vocabulary
+from domain.model_fallback import FallbackExtractor, ModelFallback
+from domain.ports import EmbedderInfo, Extractor
+from domain.rules.extractor import RuleExtractor
+from domain.validation import Policy
+from producers.connection import KafkaConnection
+from producers.topics_admin import TopicSettings
+from service.connections import DatabaseConnection, EmbedderKind, ModelProvider, ProviderKind
+from service.settings import Settings
+
+_MS_PER_HOUR: Final = 3_600_000
+_DEFAULT_DISTANCE: Final = 0.1
+_REMOTE_MAX_CHARS: Final = 2_000
+
+ServiceEmbedder = LocalEmbedder | RemoteEmbedder
+
+
+class SystemClock:
+    """``domain.ports.Clock`` by this machine."""
+
+    def now(self) -> datetime:
+        """Return the current time in UTC."""
+        return datetime.now(UTC)
+
+
+def broker_of(settings: Settings) -> KafkaConnection:
+    """Return the broker that is set.
+
+    Raises:
+        InvalidInputError: none is set.
+    """
+    if settings.kafka is None:
+        raise InvalidInputError(
+            "AFTERWORD_KAFKA is not set; `afterword up` starts a broker of its own and prints its address",
+            field="AFTERWORD_KAFKA",
+        )
+    return settings.kafka
+
+
+def database_of(settings: Settings) -> DatabaseConnection:
+    """Return the database that is set.
+
+    Raises:
+        InvalidInputError: none is set.
+    """
+    if settings.database is None:
+        raise InvalidInputError(
+            "AFTERWORD_DATABASE_URL is not set; `afterword up` starts a database of its own",
+            field="AFTERWORD_DATABASE_URL",
+        )
+    return settings.database
+
+
+def topic_settings(settings: Settings) -> TopicSettings:
+    """Return how topics are made."""
+    hours = settings.afterword_retention_hours
+    return TopicSettings(
+        partitions=settings.afterword_partitions,
+        request_partitions=min(settings.afterword_partitions, TopicSettings().request_partitions),
+        replication=settings.afterword_replication or TopicSettings().replication,
+        retention_ms=hours * _MS_PER_HOUR if hours is not None else None,
+    )
+
+
+def worker_name(settings: Settings) -> str:
+    """Name this process in jobs; stable where the replica has a name."""
+    return settings.afterword_instance_id or f"worker-{uuid4().hex[:12]}"
+
+
+def extraction_limits(settings: Settings) -> ExtractionLimits:
+    """Return how long and how often extraction tries."""
+    return ExtractionLimits(
+        deadline=timedelta(seconds=settings.afterword_job_deadline_sec),
+        grace=timedelta(seconds=settings.afterword_ended_grace_sec),
+        attempts=settings.afterword_job_attempts,
+        attempt_delay=timedelta(seconds=settings.afterword_job_retry_sec),
+        window_chars=settings.memory_max_transcript_chars,
+        needs_vectors=settings.embedding_required,
+    )
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Return what candidates must be like."""
+    return Policy(
+        min_confidence=settings.memory_min_confidence, pending_confidence=settings.memory_pending_confidence
+    )
+
+
+def embedder_of(settings: Settings, http: httpx.AsyncClient) -> ServiceEmbedder:
+    """Return the embedder that is chosen.
+
+    Raises:
+        InvalidInputError: a remote one was chosen without saying which model and how many dimensions.
+    """
+    choice = settings.embedder
+    if choice.kind is EmbedderKind.LOCAL or choice.url is None:
+        return LocalEmbedder()
+    if choice.dimensions is None:
+        raise InvalidInputError(
+            "EMBEDDING_DIMENSIONS: needed with MEMORY_EMBED_URL", field="EMBEDDING_DIMENSIONS"
+        )
+    info = EmbedderInfo(
+        model=choice.model or f"{choice.kind}/{httpx.URL(choice.url).host}",
+        dimensions=choice.dimensions,
+        near_duplicate_distance=settings.memory_dedup_embedding_threshold or _DEFAULT_DISTANCE,
+        max_chars=_REMOTE_MAX_CHARS,
+    )
+    is_tei = choice.kind is EmbedderKind.TEI
+    endpoint = JsonEndpoint(
+        client=http,
+        url=joined_url(choice.url, EMBED_PATH if is_tei else EMBEDDINGS_PATH),
+        token=choice.api_token.get_secret_value() if choice.api_token else None,
+        timeout=settings.memory_embedding_timeout_sec,
+        name=str(choice.kind),
+    )
+    return (TeiEmbedder if is_tei else OpenAIEmbedder)(endpoint=endpoint, info=info)
+
+
+def extractor_of(settings: Settings, http: httpx.AsyncClient) -> Extractor:
+    """Return the models in their order with the rules behind them, or the rules alone."""
+    vocabulary = builtin_vocabulary()
+    rules = RuleExtractor(vocabulary=vocabulary, languages=FastTextLanguageGuesser())
+    providers = [_provider(one, settings, http) for one in settings.providers]
+    if not providers:
+        rules.load("en")
+        return rules
+    prompt = ExtractionPrompt(
+        vocabulary=vocabulary,
+        temperature=settings.memory_llm_temperature,
+        max_tokens=settings.memory_llm_max_tokens,
+    )
+    chain = ProviderChain(providers=providers, patience=Patience(timeout=settings.memory_llm_timeout_sec))
+    model = ModelExtractor(chain=chain, prompt=prompt)
+    return FallbackExtractor(model=model, rules=rules, mode=ModelFallback(settings.memory_model_fallback))
+
+
+def _provider(one: ModelProvider, settings: Settings, http: httpx.AsyncClient) -> Provider:
+    is_chat = one.kind is ProviderKind.OPENAI
+    endpoint = JsonEndpoint(
+        client=http,
+        url=joined_url(one.endpoint, CHAT_PATH) if is_chat else one.endpoint,
+        token=one.api_token.get_secret_value() if one.api_token else None,
+        timeout=settings.memory_llm_timeout_sec,
+        name=str(one.kind),
+    )
+    if is_chat:
+        return OpenAIProvider(endpoint=endpoint, model=one.model or "")
+    return GenerateProvider(endpoint=endpoint)

@@ -1,0 +1,138 @@
+"""The roles that write: intake, extraction, relay and upkeep."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from consumers.conversation_ended import ConversationEndedHandler
+from consumers.conversation_messages import MessagePostedHandler
+from consumers.conversation_replay import ConversationReplayHandler
+from consumers.extraction_jobs import ExtractionJobHandler
+from consumers.failure_limit import FailureLimit
+from consumers.failures import FailureGuard
+from consumers.keyed import KeyedConsumer
+from consumers.lanes import Handler
+from consumers.settings import ConsumerSettings
+from domain.accept_conversation import AcceptConversation, AcceptMessage
+from domain.extract_session import ExtractSession
+from domain.outbox import WaitingRecord
+from producers.outbox_relay import OutboxRelay
+from schemas.topics import LANES
+from service.components import Component
+from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs
+from service.parts import ConsumerPart, Recurring, RelayPart
+from service.surroundings import Surroundings, when_there
+from service.wiring import embedder_of, extraction_limits, extractor_of, policy_of
+from storage.dead_letters import PostgresDeadLetters
+from storage.embedders import require_embedder
+from storage.intake import PostgresIntake
+from storage.jobs import PostgresJobs
+
+_WRITE: Final = "write"
+_FETCH_WAIT_MS: Final = 20
+_STRANDED: Final = timedelta(minutes=10)
+_UPKEEP_S: Final = 60.0
+
+
+async def intake_parts(shared: Surroundings) -> Sequence[Component]:
+    """Return the consumers of ended conversations, of their messages and of replayed ones."""
+    pool = await shared.pool(_WRITE)
+    intake = PostgresIntake(pool, outgoing=shared.outgoing, clock=shared.clock)
+    grace = timedelta(seconds=shared.settings.afterword_ended_grace_sec)
+    accept = AcceptConversation(intake=intake, tokenizer=shared.tokenizer, grace=grace)
+    post = AcceptMessage(intake=intake, tokenizer=shared.tokenizer, grace=grace)
+    counted, topics = _counted(shared), shared.topics
+    handlers: dict[str, tuple[str, Handler]] = {
+        "intake": (
+            topics.ended,
+            ConversationEndedHandler(accept, on_repairs=counted.repairs, on_verdict=counted.verdict),
+        ),
+        "messages": (topics.messages, MessagePostedHandler(post, on_repairs=counted.repairs)),
+        "replay": (
+            topics.replay,
+            ConversationReplayHandler(accept, on_repairs=counted.repairs, on_verdict=counted.verdict),
+        ),
+    }
+    return [await _consumer(shared, name, topic, handler) for name, (topic, handler) in handlers.items()]
+
+
+async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
+    """Return one consumer for each lane of jobs; the embedder is started and must be that of the database."""
+    pool = await shared.pool(_WRITE)
+    embedder = embedder_of(shared.settings, await shared.http())
+    await when_there("the stored embedder", lambda: require_embedder(pool, embedder.info))
+    shared.at_end(embedder.aclose)
+    await embedder.start()
+    metrics = shared.metrics
+    extract = ExtractSession(
+        jobs=MeasuredJobs(await _jobs(shared), metrics, shared.clock),
+        extractor=MeasuredExtractor(extractor_of(shared.settings, await shared.http()), metrics),
+        embedder=MeasuredEmbedder(embedder, metrics),
+        policy=policy_of(shared.settings),
+        limits=extraction_limits(shared.settings),
+        clock=shared.clock,
+    )
+    handler = ExtractionJobHandler(extract)
+    return [await _consumer(shared, f"jobs.{lane}", shared.topics.jobs(lane), handler) for lane in LANES]
+
+
+async def relay_parts(shared: Surroundings) -> Sequence[Component]:
+    """Return the outbox relay."""
+
+    def sent(records: Sequence[WaitingRecord]) -> None:
+        shared.metrics.outbox_published.inc(len(records))
+
+    relay = OutboxRelay(shared.outbox, shared.producer(linger_ms=0), on_sent=sent)
+    return [RelayPart(relay)]
+
+
+async def upkeep_parts(shared: Surroundings) -> Sequence[Component]:
+    """Return what is done now and then: jobs whose record was lost with a broker are ordered again."""
+    jobs = await _jobs(shared)
+
+    async def requeue() -> None:
+        await jobs.requeue_stranded(older_than=_STRANDED)
+
+    return [Recurring("upkeep", requeue, every=_UPKEEP_S)]
+
+
+async def _jobs(shared: Surroundings) -> PostgresJobs:
+    return PostgresJobs(
+        await shared.pool(_WRITE),
+        outgoing=shared.outgoing,
+        tokenizer=shared.tokenizer,
+        clock=shared.clock,
+        worker=shared.worker,
+    )
+
+
+def _counted(shared: Surroundings) -> Counted:
+    return Counted(shared.metrics, topic_prefix=shared.topics.prefix)
+
+
+async def _consumer(shared: Surroundings, name: str, topic: str, handler: Handler) -> ConsumerPart:
+    settings, prefix = shared.settings, shared.topics.prefix
+    dead_letters = PostgresDeadLetters(
+        await shared.pool(_WRITE), outgoing=shared.outgoing, clock=shared.clock
+    )
+    guard = FailureGuard(
+        handler, dead_letters=dead_letters, limit=FailureLimit(), on_handled=_counted(shared).handled
+    )
+    group = f"{prefix}afterword.{name}"
+    instance = settings.afterword_instance_id
+    consumer = KeyedConsumer(
+        guard,
+        shared.broker,
+        ConsumerSettings(
+            topics=(topic,),
+            group=group,
+            instance_id=f"{instance}.{name}" if instance else None,
+            max_in_flight=settings.afterword_jobs_in_flight,
+            drain=settings.afterword_drain_sec,
+            stop_budget=settings.afterword_shutdown_sec,
+            fetch_max_wait_ms=settings.afterword_fetch_wait_ms or _FETCH_WAIT_MS,
+            session_timeout_ms=settings.afterword_session_timeout_ms,
+            heartbeat_interval_ms=settings.afterword_heartbeat_ms,
+        ),
+    )
+    return ConsumerPart(name, topic.removeprefix(prefix), consumer)
