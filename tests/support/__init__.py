@@ -1,0 +1,1 @@
+"""The broker, the database and the corpora that the tests run on."""
