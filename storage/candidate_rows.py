@@ -59,7 +59,31 @@ def amendment_from_row(kind: str | None, value: str | None) -> Amendment | None:
 
 def _candidate_row(one: Candidate) -> Row:
     kind, value = amendment_row(one.amends)
-    return {**asdict(one), "amends": kind, "amends_value": value}
+    return {
+        "category": one.category,
+        "key": one.key,
+        "value": one.value,
+        "about": one.about,
+        "qualifier": one.qualifier,
+        "stance": one.stance,
+        "amends": kind,
+        "amends_value": value,
+        "content": one.content,
+        "confidence": one.confidence,
+        "importance": one.importance,
+        "said_at": one.said_at,
+        "valid_from": one.valid_from,
+        "valid_to": one.valid_to,
+        "expires_at": one.expires_at,
+        "message_ids": one.message_ids,
+        "excerpt": one.excerpt,
+        "asserted_by": one.asserted_by,
+        "method": one.method,
+        "model": one.model,
+        "spec_version": one.spec_version,
+        "reasoning": one.reasoning,
+        "position": one.position,
+    }
 
 
 def _candidate(row: Mapping[str, Any]) -> Candidate:

@@ -2,6 +2,7 @@
 
 from typing import Final, LiteralString
 
+from domain.memory.slots import EVERYWHERE_TEXT
 from storage.fact_rows import FACT_COLUMNS
 
 # A statement of its own: what reads needs a snapshot that was taken after it.
@@ -11,13 +12,15 @@ LOCK_SCOPES: Final[LiteralString] = """
 """
 
 # The planner takes the rows of a JSON parameter for many and would read the tables of all users for the few
-# slots of one; within this transaction every row is found by an index.
+# slots of one; within this transaction every row is found by an index. One plan serves all parameters: planning
+# anew over all partitions costs more than what it plans.
 AS_PROJECTION: Final[LiteralString] = """
     SELECT set_config('afterword.projection', 'on', true),
            set_config('enable_hashjoin', 'off', true),
            set_config('enable_mergejoin', 'off', true),
            set_config('enable_seqscan', 'off', true),
-           set_config('jit', 'off', true)
+           set_config('jit', 'off', true),
+           set_config('plan_cache_mode', 'force_generic_plan', true)
 """
 
 HOLD_JOBS: Final[LiteralString] = """
@@ -45,121 +48,129 @@ TOUCHED_BY_COMMANDS: Final[LiteralString] = """
        AND f.told_status IS DISTINCT FROM f.status
 """
 
-_AFFECTED: Final[LiteralString] = """
-    WITH RECURSIVE scope AS MATERIALIZED (
-        SELECT *
-          FROM json_to_recordset(%(scopes)s::json) AS s
-               (n int, tenant_id text, user_id uuid, avatar_id uuid, session_id uuid, generation text,
-                again boolean, slots text[])
-    ), touched AS (
-        SELECT s.n, s.tenant_id, s.user_id, s.avatar_id, t.slot
-          FROM scope AS s, unnest(s.slots) AS t (slot)
+# Where the user is a parameter, that user's partition alone is opened; out of a row it would be all of them.
+_TOUCHED: Final[LiteralString] = """
+    WITH RECURSIVE touched AS (
+        SELECT t.slot
+          FROM unnest(%(slots)s::text[]) AS t (slot)
+"""
+_SAID_BEFORE: Final[LiteralString] = """
         UNION
-        SELECT s.n, s.tenant_id, s.user_id, s.avatar_id, a.slot
-          FROM scope AS s
-          JOIN lis.assertions AS a
-            ON a.user_id = s.user_id AND a.tenant_id = s.tenant_id AND a.avatar_id = s.avatar_id
-           AND a.session_id = s.session_id AND a.generation = s.generation
-         WHERE s.again
+        SELECT a.slot
+          FROM lis.assertions AS a
+         WHERE a.user_id = %(user_id)s
+           AND a.tenant_id = %(tenant_id)s
+           AND a.session_id = %(session_id)s
+           AND a.generation = %(generation)s
+           AND a.avatar_id = %(avatar_id)s
+"""
+# What is said of every slot reaches every slot, and is read with every one.
+_AFFECTED: Final[LiteralString] = (
+    """
     ), affected AS (
-        SELECT n, tenant_id, user_id, avatar_id, slot
+        SELECT slot
           FROM touched
         UNION
-        SELECT a.n, a.tenant_id, a.user_id, a.avatar_id, e.slot
+        SELECT e.slot
           FROM affected AS a
          CROSS JOIN LATERAL (
                 SELECT j.right_slot FROM lis.judgements AS j
-                 WHERE j.user_id = a.user_id AND j.tenant_id = a.tenant_id AND j.avatar_id = a.avatar_id
+                 WHERE j.user_id = %(user_id)s AND j.tenant_id = %(tenant_id)s AND j.avatar_id = %(avatar_id)s
                    AND j.left_slot = a.slot
                 UNION ALL
                 SELECT j.left_slot FROM lis.judgements AS j
-                 WHERE j.user_id = a.user_id AND j.tenant_id = a.tenant_id AND j.avatar_id = a.avatar_id
+                 WHERE j.user_id = %(user_id)s AND j.tenant_id = %(tenant_id)s AND j.avatar_id = %(avatar_id)s
                    AND j.right_slot = a.slot
                 UNION ALL
                 SELECT l.right_slot FROM lis.slot_links AS l
-                 WHERE l.user_id = a.user_id AND l.tenant_id = a.tenant_id AND l.avatar_id = a.avatar_id
+                 WHERE l.user_id = %(user_id)s AND l.tenant_id = %(tenant_id)s AND l.avatar_id = %(avatar_id)s
                    AND l.left_slot = a.slot
                 UNION ALL
                 SELECT l.left_slot FROM lis.slot_links AS l
-                 WHERE l.user_id = a.user_id AND l.tenant_id = a.tenant_id AND l.avatar_id = a.avatar_id
+                 WHERE l.user_id = %(user_id)s AND l.tenant_id = %(tenant_id)s AND l.avatar_id = %(avatar_id)s
                    AND l.right_slot = a.slot
+                UNION ALL
+                SELECT s.slot FROM lis.assertions AS s
+                 WHERE s.user_id = a.user_id AND s.tenant_id = a.tenant_id AND s.avatar_id = a.avatar_id
+                   AND a.slot = '"""
+    + EVERYWHERE_TEXT
+    + """'
                ) AS e (slot)
     )
 """
+)
 
 # The gateway takes no lock of ours: holding its rows makes its delete wait and then meet the new row.
-HOLD_FACTS: Final[LiteralString] = (
-    _AFFECTED  # noqa: S608 - literals alone
-    + "SELECT a.n, "
+_FACTS: Final[LiteralString] = (
+    "SELECT "  # noqa: S608 - literals alone
     + FACT_COLUMNS
     + """
       FROM affected AS a
       JOIN lis.memory_facts AS f
-        ON f.user_id = a.user_id AND f.tenant_id = a.tenant_id AND f.avatar_id = a.avatar_id
-        AND f.slot = a.slot
+        ON f.user_id = %(user_id)s AND f.tenant_id = %(tenant_id)s AND f.avatar_id = %(avatar_id)s
+       AND f.slot = a.slot
        FOR UPDATE OF f
 """
 )
-
-READ_ASSERTIONS: Final[LiteralString] = (
-    _AFFECTED  # noqa: S608 - literals alone
-    + """
-    SELECT a.n, e.session_id::text AS session_id, e.generation, e.position, e.said_at, e.slot, e.value,
-           e.stance,
+_ASSERTIONS: Final[LiteralString] = """
+    SELECT e.session_id::text AS session_id, e.generation, e.position, e.said_at, e.slot, e.value, e.stance,
            e.amends, e.amends_value, e.valid_from, e.valid_to, e.expires_at, e.confidence, e.importance,
-           e.category,
-           e.asserted_by, e.message_ids, e.method, e.known_as, e.content, e.excerpt, e.model,
-           e.spec_version,
-           e.reasoning
-      FROM affected AS a
+           e.category, e.asserted_by, e.message_ids, e.method, e.known_as, e.content, e.excerpt, e.model,
+           e.spec_version, e.reasoning
+      FROM (SELECT n, tenant_id, user_id, avatar_id, slot
+              FROM affected
+             UNION
+            SELECT n, tenant_id, user_id, avatar_id, '"""
+    + EVERYWHERE_TEXT
+    + """'
+              FROM scope) AS a
       JOIN lis.assertions AS e
-        ON e.user_id = a.user_id AND e.tenant_id = a.tenant_id AND e.avatar_id = a.avatar_id
-        AND e.slot = a.slot
+        ON e.user_id = %(user_id)s AND e.tenant_id = %(tenant_id)s AND e.avatar_id = %(avatar_id)s
+       AND e.slot = a.slot
       LEFT JOIN lis.sessions AS s
         ON s.tenant_id = e.tenant_id AND s.user_id = e.user_id AND s.session_id = e.session_id
      WHERE e.generation = coalesce(s.serving_generation, e.generation)
 """
-)
-
-READ_REST: Final[LiteralString] = (
-    _AFFECTED  # noqa: S608 - literals alone
-    + """
-    SELECT s.n, now() AS now, c.events,
+_REST: Final[LiteralString] = """
+    SELECT now() AS now,
+           (SELECT c.events
+              FROM lis.scopes AS c
+             WHERE c.user_id = %(user_id)s AND c.tenant_id = %(tenant_id)s AND c.avatar_id = %(avatar_id)s
+           ) AS events,
            (SELECT json_agg(j)
               FROM (SELECT DISTINCT ON (j.left_claim, j.right_claim, j.authority) j.*
                       FROM affected AS a
-                      JOIN lis.judgements AS j
-                        ON j.user_id = a.user_id AND j.tenant_id = a.tenant_id AND j.avatar_id = a.avatar_id
-                       AND j.left_slot = a.slot
-                     WHERE a.n = s.n) AS j) AS judgements,
+                      JOIN lis.judgements AS j ON j.left_slot = a.slot
+                     WHERE j.user_id = %(user_id)s AND j.tenant_id = %(tenant_id)s
+                       AND j.avatar_id = %(avatar_id)s) AS j) AS judgements,
            (SELECT json_agg(l)
               FROM affected AS a
-              JOIN lis.slot_links AS l
-                ON l.user_id = a.user_id AND l.tenant_id = a.tenant_id AND l.avatar_id = a.avatar_id
-               AND l.left_slot = a.slot
-             WHERE a.n = s.n) AS links,
+              JOIN lis.slot_links AS l ON l.left_slot = a.slot
+             WHERE l.user_id = %(user_id)s AND l.tenant_id = %(tenant_id)s AND l.avatar_id = %(avatar_id)s
+           ) AS links,
            (SELECT json_agg(r)
               FROM lis.retractions AS r
-             WHERE r.user_id = s.user_id AND r.tenant_id = s.tenant_id AND r.avatar_id = s.avatar_id
+             WHERE r.user_id = %(user_id)s AND r.tenant_id = %(tenant_id)s AND r.avatar_id = %(avatar_id)s
            ) AS retractions,
            (SELECT json_agg(p)
               FROM affected AS a
-              JOIN lis.pending_candidates AS p
-                ON p.user_id = a.user_id AND p.tenant_id = a.tenant_id AND p.avatar_id = a.avatar_id
-               AND p.slot = a.slot
-             WHERE a.n = s.n) AS pending,
+              JOIN lis.pending_candidates AS p ON p.slot = a.slot
+             WHERE p.user_id = %(user_id)s AND p.tenant_id = %(tenant_id)s AND p.avatar_id = %(avatar_id)s
+           ) AS pending,
            (SELECT json_agg(q)
               FROM affected AS a
-              JOIN lis.clarifications AS q
-                ON q.user_id = a.user_id AND q.tenant_id = a.tenant_id AND q.avatar_id = a.avatar_id
-               AND q.slot = a.slot
-             WHERE a.n = s.n) AS clarifications,
+              JOIN lis.clarifications AS q ON q.slot = a.slot
+             WHERE q.user_id = %(user_id)s AND q.tenant_id = %(tenant_id)s AND q.avatar_id = %(avatar_id)s
+           ) AS clarifications,
            (SELECT json_agg(x)
               FROM lis.contradiction_notes AS x
-             WHERE x.user_id = s.user_id AND x.tenant_id = s.tenant_id AND x.avatar_id = s.avatar_id
+             WHERE x.user_id = %(user_id)s AND x.tenant_id = %(tenant_id)s AND x.avatar_id = %(avatar_id)s
            ) AS notes
-      FROM scope AS s
-      LEFT JOIN lis.scopes AS c
-        ON c.user_id = s.user_id AND c.tenant_id = s.tenant_id AND c.avatar_id = s.avatar_id
 """
-)
+
+HOLD_FACTS: Final[LiteralString] = _TOUCHED + _AFFECTED + _FACTS
+HOLD_FACTS_AGAIN: Final[LiteralString] = _TOUCHED + _SAID_BEFORE + _AFFECTED + _FACTS
+READ_ASSERTIONS: Final[LiteralString] = _TOUCHED + _AFFECTED + _ASSERTIONS
+READ_ASSERTIONS_AGAIN: Final[LiteralString] = _TOUCHED + _SAID_BEFORE + _AFFECTED + _ASSERTIONS
+READ_REST: Final[LiteralString] = _TOUCHED + _AFFECTED + _REST
+READ_REST_AGAIN: Final[LiteralString] = _TOUCHED + _SAID_BEFORE + _AFFECTED + _REST

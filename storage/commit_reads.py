@@ -1,13 +1,12 @@
 """What is read under the lock, as the fold wants it."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import dict_row
 
 from domain.memory.assertions import Assertion, Scope
@@ -17,7 +16,14 @@ from domain.memory.projection import Contradiction
 from domain.memory.reconcile import ClarificationRow, PendingRow, Stored
 from domain.memory.slots import slot_text
 from domain.memory.stances import Mode
-from storage.commit_read_sql import HOLD_FACTS, READ_ASSERTIONS, READ_REST
+from storage.commit_read_sql import (
+    HOLD_FACTS,
+    HOLD_FACTS_AGAIN,
+    READ_ASSERTIONS,
+    READ_ASSERTIONS_AGAIN,
+    READ_REST,
+    READ_REST_AGAIN,
+)
 from storage.evidence_rows import (
     assertion_from_row,
     judgements_from_rows,
@@ -25,9 +31,12 @@ from storage.evidence_rows import (
     retractions_from_rows,
 )
 from storage.fact_rows import fact_from_row
-from storage.json_text import Row, rows_text
 
 Found = Mapping[str, Any]
+Cursor = AsyncCursor[dict[str, Any]]
+
+_FIRST: Final = (HOLD_FACTS, READ_ASSERTIONS, READ_REST)
+_AGAIN: Final = (HOLD_FACTS_AGAIN, READ_ASSERTIONS_AGAIN, READ_REST_AGAIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +54,16 @@ class Touched:
     again: bool = False
     assertions: tuple[Assertion, ...] = ()
 
-    def row(self, number: int) -> Row:
-        """Return the row that the statements read; ``number`` comes back with what they find."""
+    @property
+    def params(self) -> Mapping[str, object]:
+        """The parameters of the statements that read this scope."""
         return {
-            "n": number,
             "tenant_id": self.scope.tenant,
-            "user_id": self.scope.user,
-            "avatar_id": self.scope.avatar,
-            "session_id": self.session_id,
-            "generation": self.generation,
-            "again": self.again,
+            "user_id": UUID(self.scope.user),
+            "avatar_id": UUID(self.scope.avatar),
             "slots": sorted({*self.slots, *(slot_text(one.slot) for one in self.assertions)}),
+            "session_id": UUID(self.session_id) if self.session_id is not None else None,
+            "generation": self.generation,
         }
 
 
@@ -111,32 +119,40 @@ class ScopeReader:
     """
 
     def __init__(self, conn: AsyncConnection, touched: Sequence[Touched]) -> None:
+        self._conn = conn
         self._touched = touched
-        self._facts = conn.cursor(row_factory=dict_row)
-        self._said = conn.cursor(row_factory=dict_row)
-        self._rest = conn.cursor(row_factory=dict_row)
+        self._facts: list[Cursor] = []
+        self._said: list[Cursor] = []
+        self._rest: list[Cursor] = []
 
     async def send(self) -> None:
         """Send the statements."""
-        scopes = {"scopes": rows_text([one.row(number) for number, one in enumerate(self._touched)])}
-        await self._facts.execute(HOLD_FACTS, scopes, binary=True)
-        await self._said.execute(READ_ASSERTIONS, scopes, binary=True)
-        await self._rest.execute(READ_REST, scopes)
+        for one in self._touched:
+            params = one.params
+            facts, said, rest = _AGAIN if one.again else _FIRST
+            self._facts.append(await self._sent(facts, params, binary=True))
+            self._said.append(await self._sent(said, params, binary=True))
+            self._rest.append(await self._sent(rest, params, binary=False))
 
     async def collect(self) -> list[Reading]:
         """Return what they found, one reading a scope."""
-        facts: dict[int, dict[UUID, FactRow]] = defaultdict(dict)
-        for row in await self._facts.fetchall():
-            fact = fact_from_row(row)
-            facts[row["n"]][fact.fact_id] = fact
-        said: dict[int, list[Found]] = defaultdict(list)
-        for row in await self._said.fetchall():
-            said[row["n"]].append(row)
-        rest = {row["n"]: row for row in await self._rest.fetchall()}
-        return [
-            Reading(touched=one, facts=facts[number], said=said[number], rest=rest[number])
-            for number, one in enumerate(self._touched)
-        ]
+        readings: list[Reading] = []
+        for one, facts, said, rest in zip(self._touched, self._facts, self._said, self._rest, strict=True):
+            rows = [fact_from_row(row) for row in await facts.fetchall()]
+            readings.append(
+                Reading(
+                    touched=one,
+                    facts={fact.fact_id: fact for fact in rows},
+                    said=await said.fetchall(),
+                    rest=(await rest.fetchall())[0],
+                )
+            )
+        return readings
+
+    async def _sent(self, statement: LiteralString, params: Mapping[str, object], *, binary: bool) -> Cursor:
+        cursor = self._conn.cursor(row_factory=dict_row)
+        await cursor.execute(statement, params, binary=binary)
+        return cursor
 
 
 def _pending(row: Found) -> PendingRow:

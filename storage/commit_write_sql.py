@@ -42,7 +42,7 @@ ADD_VECTORS: Final[LiteralString] = """
     SELECT v.user_id, v.tenant_id, v.avatar_id, v.text_id, v.model, vector_dims(v.embedding), v.embedding
       FROM unnest(%(user_ids)s::uuid[], %(tenant_ids)s::text[], %(avatar_ids)s::uuid[],
       %(text_ids)s::uuid[],
-                  %(models)s::text[], %(embeddings)s::halfvec[])
+                  %(models)s::text[], %(embeddings)b::halfvec[])
            AS v (user_id, tenant_id, avatar_id, text_id, model, embedding)
         ON CONFLICT DO NOTHING
 """

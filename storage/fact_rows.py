@@ -1,7 +1,6 @@
 """Facts as rows of ``lis.memory_facts``."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, LiteralString
 
@@ -43,12 +42,47 @@ def fact_from_row(row: Mapping[str, Any]) -> FactRow:
 
 def fact_row(fact: FactRow) -> Row:
     """Return ``fact`` for ``json_to_recordset``; its intervals become the text of a multirange."""
-    row = asdict(fact)
-    del row["intervals"]
-    row["valid"] = "{" + ",".join(_range(one) for one in fact.intervals) + "}"
-    row["names"] = sorted(fact.names)
-    row["source_session_id"] = fact.source_session_id or None
-    return row
+    return {
+        "fact_id": fact.fact_id,
+        "tenant_id": fact.tenant_id,
+        "user_id": fact.user_id,
+        "avatar_id": fact.avatar_id,
+        "category": fact.category,
+        "fact_key": fact.fact_key,
+        "fact_value": fact.fact_value,
+        "confidence": fact.confidence,
+        "status": fact.status,
+        "source_session_id": fact.source_session_id or None,
+        "source_message_ids": fact.source_message_ids,
+        "source_excerpt": fact.source_excerpt,
+        "dedup_hash": fact.dedup_hash,
+        "slot": fact.slot,
+        "mode": fact.mode,
+        "norm": fact.norm,
+        "content": fact.content,
+        "importance": fact.importance,
+        "reinforced": fact.reinforced,
+        "first_said_at": fact.first_said_at,
+        "last_said_at": fact.last_said_at,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+        "valid": "{" + ",".join(_range(one) for one in fact.intervals) + "}",
+        "expires_at": fact.expires_at,
+        "superseded_by": fact.superseded_by,
+        "merged_into": fact.merged_into,
+        "names": sorted(fact.names),
+        "asserted_by": fact.asserted_by,
+        "extraction_method": fact.extraction_method,
+        "model": fact.model,
+        "spec_version": fact.spec_version,
+        "reasoning": fact.reasoning,
+        "revision": fact.revision,
+        "told_status": fact.told_status,
+        "created_at": fact.created_at,
+        "updated_at": fact.updated_at,
+        "last_seen_at": fact.last_seen_at,
+        "deleted_at": fact.deleted_at,
+    }
 
 
 def _range(period: Period) -> str:

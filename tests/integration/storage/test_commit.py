@@ -1,6 +1,7 @@
 """The commit: all or nothing, once, and only by who holds the job."""
 
 import asyncio
+import re
 from datetime import timedelta
 from typing import Any, LiteralString
 
@@ -13,9 +14,16 @@ from domain.errors import ClaimLostError
 from domain.jobs import JobKind, JobOrder, JobOutcome, JobStatus
 from domain.memory.assertions import Scope
 from domain.ports import RecallText
-from storage.commit_read_sql import AS_PROJECTION, HOLD_FACTS, READ_ASSERTIONS, READ_REST
+from storage.commit_read_sql import (
+    AS_PROJECTION,
+    HOLD_FACTS,
+    HOLD_FACTS_AGAIN,
+    READ_ASSERTIONS,
+    READ_ASSERTIONS_AGAIN,
+    READ_REST,
+    READ_REST_AGAIN,
+)
 from storage.commit_reads import Touched
-from storage.json_text import rows_text
 from storage.pool import open_database
 from tests.integration.storage.counting import Counted, CountingConnection
 from tests.integration.storage.stores import (
@@ -298,18 +306,25 @@ async def test_no_connection_is_held_between_claim_and_commit(migrated_url: str)
     assert idle[0]["n"] == 0
 
 
-@pytest.mark.parametrize("statement", [HOLD_FACTS, READ_ASSERTIONS, READ_REST])
-async def test_a_commit_reads_no_table_of_all_users(stores: Stores, statement: LiteralString) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    [HOLD_FACTS, READ_ASSERTIONS, READ_REST, HOLD_FACTS_AGAIN, READ_ASSERTIONS_AGAIN, READ_REST_AGAIN],
+)
+async def test_a_commit_reads_the_partition_of_its_user_alone_and_by_an_index(
+    stores: Stores, statement: LiteralString
+) -> None:
     touched = Touched(
         scope=Scope(tenant=TENANT, user=str(ANA.user_id), avatar=str(NIL_AVATAR)), slots=("a||",)
     )
     async with stores.database.transaction() as conn:
         await conn.execute(AS_PROJECTION)
-        cursor = await conn.execute("EXPLAIN " + statement, {"scopes": rows_text([touched.row(0)])})
+        cursor = await conn.execute("EXPLAIN " + statement, touched.params)
         plan = "\n".join(row[0] for row in await cursor.fetchall())
 
     assert "Seq Scan" not in plan
     assert "Index" in plan
+    for table in ("memory_facts", "assertions"):
+        assert len(set(re.findall(rf"{table}_\d+ ", plan))) <= 1
 
 
 async def test_a_conversation_costs_few_round_trips_and_three_commits(migrated_url: str) -> None:

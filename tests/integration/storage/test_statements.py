@@ -14,7 +14,7 @@ from storage.migrate import load_migrations
 
 pytestmark = [pytest.mark.anyio, pytest.mark.integration]
 
-_PARAMETER: Final = re.compile(r"%\((\w+)\)s")
+_PARAMETER: Final = re.compile(r"%\((\w+)\)[sb]")
 _MOST_CHARACTERS: Final = 4096
 _MOST_PARAMETERS: Final = 50
 
