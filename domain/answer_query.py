@@ -1,30 +1,17 @@
 """Answer questions about jobs and facts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from domain.conversation import NIL_AVATAR, UserRef
 from domain.errors import InvalidInputError, NotFoundError
 from domain.jobs import Job
 from domain.memory.facts import FactRow
-from domain.stores import FactPage, Reads
+from domain.stores import FactPage, FactsQuery, Reads
+
+__all__ = ["MOST_ROWS", "AnswerQuery", "FactsQuery"]
 
 MOST_ROWS: Final = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactsQuery:
-    """Which facts of a scope to list; no statuses means the active ones."""
-
-    tenant_id: str
-    user: UserRef
-    avatar_id: UUID = NIL_AVATAR
-    statuses: frozenset[str] = frozenset({"active"})
-    categories: frozenset[str] = frozenset()
-    cursor: str | None = None
-    limit: int = 100
 
 
 class AnswerQuery:
@@ -55,15 +42,7 @@ class AnswerQuery:
         """
         if not 1 <= query.limit <= MOST_ROWS:
             raise InvalidInputError(f"limit: expected 1 to {MOST_ROWS}", field="limit")
-        return await self._reads.facts(
-            query.tenant_id,
-            query.user,
-            query.avatar_id,
-            statuses=query.statuses,
-            categories=query.categories,
-            cursor=query.cursor,
-            limit=query.limit,
-        )
+        return await self._reads.facts(query)
 
     async def session_facts(self, tenant_id: str, user_id: UUID, session_id: UUID) -> Sequence[FactRow]:
         """Return the facts that ``session_id`` is evidence of."""

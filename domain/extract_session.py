@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from enum import StrEnum
 from typing import Final, assert_never
 
 from domain.arrivals import is_incomplete
@@ -20,6 +21,7 @@ from domain.jobs import Claim, JobError, JobKind, JobOrder, JobOutcome
 from domain.memory.assertions import Assertion
 from domain.memory.evidence import assertions_of
 from domain.memory.sentences import claim_sentence
+from domain.memory.stances import Stance
 from domain.outbox import RawRecord
 from domain.ports import Clock, Embedder, Extractor, WindowCandidates
 from domain.stores import Extracted, JobStore
@@ -27,6 +29,14 @@ from domain.validation import Dropped, Kept, Pending, Policy, check, masked
 from domain.windows import Window, window_digest, windows_of
 
 MOST_GRACES: Final = 10
+
+
+class Ending(StrEnum):
+    """What became of an order: nothing is left to do, it was put back for later, or its job is dead."""
+
+    DONE = "done"
+    PUT_BACK = "put_back"
+    DEAD = "dead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +72,7 @@ class ExtractSession:
         self._limits = limits
         self._clock = clock
 
-    async def __call__(self, order: JobOrder, record: RawRecord) -> None:
+    async def __call__(self, order: JobOrder, record: RawRecord) -> Ending:
         """Do what ``order`` asks for; ``record`` is kept as the dead letter of a job that dies.
 
         Raises:
@@ -70,42 +80,45 @@ class ExtractSession:
         """
         match order.kind:
             case JobKind.EXTRACT:
-                await self._extract(order, record)
+                return await self._extract(order, record)
             case JobKind.FOLD:
                 await self._jobs.refold(order)
+                return Ending.DONE
             case JobKind.JUDGE | JobKind.FOLLOW_UP:
                 raise PermanentError(f"jobs of kind {order.kind} are not known to this version")
             case unreachable:
                 assert_never(unreachable)
 
-    async def _extract(self, order: JobOrder, record: RawRecord) -> None:
+    async def _extract(self, order: JobOrder, record: RawRecord) -> Ending:
         claim = await self._jobs.claim(order, deadline=self._limits.deadline)
-        if claim is None or await self._is_put_off(claim):
-            return
+        if claim is None:
+            return Ending.DONE
+        return await self._without_extraction(claim) or await self._attempt(claim, record)
+
+    async def _attempt(self, claim: Claim, record: RawRecord) -> Ending:
         try:
             async with asyncio.timeout(self._limits.deadline.total_seconds()):
                 await self._remember(claim)
         except ClaimLostError:
-            return
+            return Ending.DONE
         except (ModelUnavailableError, EmbedderUnavailableError) as exc:
             error = JobError(code="upstream_unavailable", message=str(exc))
-            await self._give_back(claim, due_in=self._limits.outage_delay, error=error, counted=False)
+            return await self._give_back(claim, due_in=self._limits.outage_delay, error=error, counted=False)
         except TimeoutError:
-            await self._fail(
-                claim, record, JobError(code="deadline_exceeded", message="the job took too long")
-            )
+            error = JobError(code="deadline_exceeded", message="the job took too long")
+            return await self._fail(claim, record, error)
         except PermanentError as exc:
-            await self._jobs.bury(claim, record, error=JobError(code="permanent", message=str(exc)))
+            return await self._bury(claim, record, JobError(code="permanent", message=str(exc)))
         except UnreadableAnswerError as exc:
-            await self._fail(claim, record, JobError(code="unreadable_answer", message=str(exc)))
+            return await self._fail(claim, record, JobError(code="unreadable_answer", message=str(exc)))
+        return Ending.DONE
 
-    async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> None:
+    async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> Ending:
         """Count a failed attempt that ended in an unforeseen way, so that it stops only its own job."""
         claim = await self._jobs.claim(order, deadline=self._limits.deadline)
-        if claim is not None:
-            await self._fail(claim, record, error)
+        return Ending.DONE if claim is None else await self._fail(claim, record, error)
 
-    async def _is_put_off(self, claim: Claim) -> bool:
+    async def _without_extraction(self, claim: Claim) -> Ending | None:
         """Put off a session whose messages have not all come; end one that stays empty."""
         found, announced = len(claim.session.messages), claim.message_count
         waited = self._clock.now() - claim.queued_at
@@ -114,12 +127,11 @@ class ExtractSession:
             and is_incomplete(found, announced)
             and waited < MOST_GRACES * self._limits.grace
         ):
-            await self._give_back(claim, due_in=self._limits.grace, error=None, counted=False)
-            return True
+            return await self._give_back(claim, due_in=self._limits.grace, error=None, counted=False)
         if found == 0:
             await self._jobs.gate(claim, "empty")
-            return True
-        return False
+            return Ending.DONE
+        return None
 
     async def _remember(self, claim: Claim) -> None:
         read = await self._read(claim)
@@ -130,7 +142,7 @@ class ExtractSession:
         outcome = _outcome([answer for _, _, answer in read], dropped)
         extracted = Extracted(
             assertions=tuple(assertions),
-            windows=answers,
+            windows={digest: answer for digest, answer in answers.items() if not answer.degraded},
             vectors=vectors,
             model=self._embedder.info.model,
             dropped=dropped,
@@ -146,7 +158,7 @@ class ExtractSession:
             digest = window_digest(window)
             known = claim.kept.get(digest)
             answer = known if known is not None else await self._extractor.extract(window)
-            if known is None and len(windows) > 1:
+            if known is None and len(windows) > 1 and not answer.degraded:
                 await self._jobs.keep_windows(claim, {digest: answer})
             read.append((digest, window, answer))
         return read
@@ -171,7 +183,7 @@ class ExtractSession:
         self, claim: Claim, assertions: Sequence[Assertion], answers: Mapping[str, WindowCandidates]
     ) -> Mapping[str, bytes]:
         """Embed the sentence of each claim; what the model said is kept before the job is given back."""
-        texts = sorted({claim_sentence(one.claim) for one in assertions})
+        texts = sorted({claim_sentence(one.claim) for one in assertions if one.stance is not Stance.FORGETS})
         if not texts:
             return {}
         try:
@@ -182,18 +194,22 @@ class ExtractSession:
                 raise
             return {}
 
-    async def _fail(self, claim: Claim, record: RawRecord, error: JobError) -> None:
+    async def _fail(self, claim: Claim, record: RawRecord, error: JobError) -> Ending:
         if claim.attempt >= self._limits.attempts:
-            await self._jobs.bury(claim, record, error=error)
-            return
-        await self._give_back(
+            return await self._bury(claim, record, error)
+        return await self._give_back(
             claim, due_in=self._limits.attempt_delay * claim.attempt, error=error, counted=True
         )
 
+    async def _bury(self, claim: Claim, record: RawRecord, error: JobError) -> Ending:
+        await self._jobs.bury(claim, record, error=error)
+        return Ending.DEAD
+
     async def _give_back(
         self, claim: Claim, *, due_in: timedelta, error: JobError | None, counted: bool
-    ) -> None:
+    ) -> Ending:
         await self._jobs.put_back(claim, due_in=due_in, error=error, counted=counted)
+        return Ending.PUT_BACK
 
 
 def _outcome(answers: Sequence[WindowCandidates], dropped: Mapping[str, int]) -> JobOutcome:

@@ -2,7 +2,7 @@
 
 Text is folded by NFKC and case; words are runs of letters and digits; runs of scripts without spaces become
 character bigrams; other words are stemmed by the language that the text's own function words and letters vote
-for. Function words stay in the index and leave the query (docs/architecture/retrieval.md).
+for. Function words stay in the index and leave the query (docs/architecture/recall.md).
 """
 
 import re

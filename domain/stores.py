@@ -11,7 +11,7 @@ from typing import Protocol
 from uuid import UUID
 
 from domain.arrivals import Acceptance, EndedConversation, PostedMessage
-from domain.conversation import UserRef
+from domain.conversation import NIL_AVATAR, UserRef
 from domain.injection import RankedRead
 from domain.jobs import Claim, Job, JobError, JobOrder, JobOutcome
 from domain.memory.assertions import Assertion
@@ -108,6 +108,19 @@ class JobStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FactsQuery:
+    """Which facts of a scope to list; empty ``statuses`` or ``categories`` leave nothing out."""
+
+    tenant_id: str
+    user: UserRef
+    avatar_id: UUID = NIL_AVATAR
+    statuses: frozenset[str] = frozenset({"active"})
+    categories: frozenset[str] = frozenset()
+    cursor: str | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FactPage:
     """One page of facts, and where the next one starts."""
 
@@ -124,17 +137,7 @@ class Reads(Protocol):
         """Return the facts of a scope by (confidence, last said), best first, and its pending sessions."""
         ...
 
-    async def facts(  # noqa: PLR0913 - one parameter a condition of the query
-        self,
-        tenant_id: str,
-        user: UserRef,
-        avatar_id: UUID,
-        *,
-        statuses: Collection[str],
-        categories: Collection[str],
-        cursor: str | None,
-        limit: int,
-    ) -> FactPage:
+    async def facts(self, query: FactsQuery) -> FactPage:
         """Return facts of a scope in a stable order, newest first said last."""
         ...
 

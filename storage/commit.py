@@ -1,7 +1,8 @@
 """The commit of extractions: two round trips around the fold, a few scopes at a time.
 
-The order of the statements is what the promises rest on (docs/architecture/memory-model.md, section 10):
-locks in key order, the fencing number, the fact rows held, then the evidence read, then everything written.
+The order of the statements is what the promises rest on (docs/architecture/memory-model.md,
+"The transaction"): locks in key order, the fencing number, the fact rows held, then the evidence read, then
+everything written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from domain.memory.assertions import Scope
 from domain.memory.changes import Kind
 from domain.memory.fold import ConflictingEvidenceError
 from domain.memory.reconcile import Occasion, Projected, reconcile
+from domain.memory.timeline import Rules
 from domain.ports import RecallTokenizer
 from domain.stores import Extracted
 from storage.candidate_rows import window_row
@@ -36,9 +38,10 @@ from storage.json_text import Row, rows_text
 from storage.natural_batch import NaturalBatch
 from storage.outbox_rows import outbox_rows
 from storage.outgoing import Encode
-from storage.pool import Database
+from storage.pool import ContendedError, Database
 
 _CAP: Final = 4
+_MOST_CONTENDED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +67,11 @@ class _Work:
 class Commits:
     """Commits extractions in natural batches, and folds scopes that commands have touched."""
 
-    def __init__(self, database: Database, *, encode: Encode, tokenizer: RecallTokenizer) -> None:
+    def __init__(
+        self, database: Database, *, encode: Encode, tokenizer: RecallTokenizer, rules: Rules
+    ) -> None:
         self._database = database
+        self._rules = rules
         self._encode = encode
         self._tokenizer = tokenizer
         self._batch = NaturalBatch[_Work, Job](self._flush, cap=_CAP)
@@ -94,6 +100,7 @@ class Commits:
                 Occasion(
                     reason="command", traceparent=order.traceparent, correlation_id=order.correlation_id
                 ),
+                self._rules,
             )
             writes = Writes(tokenizer=self._tokenizer)
             events = writes.add_projected(scope, projected, reading.now, None)
@@ -121,6 +128,15 @@ class Commits:
             return exc
 
     async def _together(self, works: Sequence[_Work]) -> list[Job]:
+        """Commit ``works``, again where a gateway that updates many facts met them crosswise."""
+        for _ in range(_MOST_CONTENDED):
+            try:
+                return await self._once(works)
+            except ContendedError:
+                continue
+        return await self._once(works)
+
+    async def _once(self, works: Sequence[_Work]) -> list[Job]:
         async with self._database.pipeline() as conn:
             held, readings = await self._read(conn, works)
             writes = Writes(tokenizer=self._tokenizer)
@@ -155,7 +171,7 @@ class Commits:
         )
         is_serving = held["serving_generation"] == order.generation
         try:
-            projected = reconcile(reading.stored(is_serving=is_serving), occasion)
+            projected = reconcile(reading.stored(is_serving=is_serving), occasion, self._rules)
         except ConflictingEvidenceError as exc:
             raise PermanentError("the session's evidence contradicts itself") from exc
         outcome = _counted(work.outcome, projected)

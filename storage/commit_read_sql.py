@@ -12,8 +12,8 @@ LOCK_SCOPES: Final[LiteralString] = """
 """
 
 # The planner takes the rows of a JSON parameter for many and would read the tables of all users for the few
-# slots of one; within this transaction every row is found by an index. One plan serves all parameters: planning
-# anew over all partitions costs more than what it plans.
+# slots of one; within this transaction every row is found by an index. One plan serves all parameters, since
+# planning over all partitions costs more than what it plans.
 AS_PROJECTION: Final[LiteralString] = """
     SELECT set_config('afterword.projection', 'on', true),
            set_config('enable_hashjoin', 'off', true),
@@ -91,8 +91,8 @@ _AFFECTED: Final[LiteralString] = (
                    AND l.right_slot = a.slot
                 UNION ALL
                 SELECT s.slot FROM lis.assertions AS s
-                 WHERE s.user_id = a.user_id AND s.tenant_id = a.tenant_id AND s.avatar_id = a.avatar_id
-                   AND a.slot = '"""
+                 WHERE s.user_id = %(user_id)s AND s.tenant_id = %(tenant_id)s AND s.avatar_id = %(avatar_id)s
+                   AND a.slot = '"""  # noqa: S608 - literals alone
     + EVERYWHERE_TEXT
     + """'
                ) AS e (slot)
@@ -112,18 +112,18 @@ _FACTS: Final[LiteralString] = (
        FOR UPDATE OF f
 """
 )
-_ASSERTIONS: Final[LiteralString] = """
-    SELECT e.session_id::text AS session_id, e.generation, e.position, e.said_at, e.slot, e.value, e.stance,
-           e.amends, e.amends_value, e.valid_from, e.valid_to, e.expires_at, e.confidence, e.importance,
-           e.category, e.asserted_by, e.message_ids, e.method, e.known_as, e.content, e.excerpt, e.model,
+_ASSERTIONS: Final[LiteralString] = (
+    """
+    SELECT e.session_id::text AS session_id, e.generation, e.position, e.said_at, e.slot, e.value,
+           e.stance, e.amends, e.amends_value, e.valid_from, e.valid_to, e.day, e.expires_at,
+           e.confidence, e.importance, e.category, e.asserted_by, e.message_ids, e.method, e.known_as,
+           e.content, e.excerpt, e.model,
            e.spec_version, e.reasoning
-      FROM (SELECT n, tenant_id, user_id, avatar_id, slot
-              FROM affected
+      FROM (SELECT slot FROM affected
              UNION
-            SELECT n, tenant_id, user_id, avatar_id, '"""
+            SELECT '"""  # noqa: S608 - literals alone
     + EVERYWHERE_TEXT
-    + """'
-              FROM scope) AS a
+    + """') AS a
       JOIN lis.assertions AS e
         ON e.user_id = %(user_id)s AND e.tenant_id = %(tenant_id)s AND e.avatar_id = %(avatar_id)s
        AND e.slot = a.slot
@@ -131,6 +131,7 @@ _ASSERTIONS: Final[LiteralString] = """
         ON s.tenant_id = e.tenant_id AND s.user_id = e.user_id AND s.session_id = e.session_id
      WHERE e.generation = coalesce(s.serving_generation, e.generation)
 """
+)
 _REST: Final[LiteralString] = """
     SELECT now() AS now,
            (SELECT c.events

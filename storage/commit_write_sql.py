@@ -17,20 +17,19 @@ DROP_ASSERTIONS: Final[LiteralString] = """
 ADD_ASSERTIONS: Final[LiteralString] = """
     INSERT INTO lis.assertions
         (user_id, tenant_id, avatar_id, assertion_id, session_id, generation, position, said_at, slot,
-         value, norm,
-         stance, amends, amends_value, valid_from, valid_to, expires_at, confidence, importance, category,
-         content,
+         value, norm, stance, amends, amends_value, valid_from, valid_to, day, expires_at, confidence,
+         importance, category, content,
          asserted_by, message_ids, excerpt, method, model, spec_version, reasoning, claim_id, known_as)
     SELECT user_id, tenant_id, avatar_id, assertion_id, session_id, generation, position, said_at, slot,
            value, norm,
-           stance, amends, amends_value, valid_from, valid_to, expires_at, confidence, importance,
+           stance, amends, amends_value, valid_from, valid_to, day, expires_at, confidence, importance,
            category, content,
            asserted_by, message_ids, excerpt, method, model, spec_version, reasoning, claim_id, known_as
       FROM json_to_recordset(%(assertions)s::json) AS a
            (user_id uuid, tenant_id text, avatar_id uuid, assertion_id uuid, session_id uuid,
             generation text,
             position int, said_at timestamptz, slot text, value text, norm text, stance text, amends text,
-            amends_value text, valid_from timestamptz, valid_to timestamptz, expires_at timestamptz,
+            amends_value text, valid_from timestamptz, valid_to timestamptz, day date, expires_at timestamptz,
             confidence double precision, importance double precision, category text, content text,
             asserted_by text, message_ids text[], excerpt text, method text, model text, spec_version text,
             reasoning text, claim_id uuid, known_as uuid)

@@ -52,7 +52,8 @@ def session_row(arrival: Arrival, decision: Decision, user_id: UUID) -> dict[str
         "avatar_id": one.avatar_id,
         "started_at": one.started_at,
         "ended_at": decision.ended_at,
-        "message_count": one.message_count,
+        # What an end that brings its messages announces is not waited for: some of them may have had no text.
+        "message_count": one.message_count if one.messages is None else None,
         "timezone": one.timezone,
         "language": one.language,
         "digest": decision.digest.hex(),

@@ -2,48 +2,55 @@
 
 from typing import Final, LiteralString
 
+# Two statements: the first one may wait for an intake that holds the job, and what the second one reads must
+# not be older than what that intake wrote.
 CLAIM: Final[LiteralString] = """
-    WITH taken AS (
-        UPDATE lis.extraction_jobs AS j
-           SET fence = j.fence + 1,
-               attempts = CASE WHEN j.status = 'running' THEN j.attempts ELSE j.attempts + 1 END,
-               status = 'running',
-               started_at = now(),
-               next_attempt_at = NULL,
-               claimed_until = now() + g.deadline,
-               worker = %(worker)s
-          FROM json_to_recordset(%(orders)s::json) AS g
-               (tenant_id text, user_id uuid, job_id uuid, deadline interval)
-         WHERE j.tenant_id = g.tenant_id
-           AND j.user_id = g.user_id
-           AND j.job_id = g.job_id
-           AND j.status IN ('queued', 'running', 'retrying')
-           AND (j.next_attempt_at IS NULL OR j.next_attempt_at <= now())
-        RETURNING j.job_id, j.tenant_id, j.user_id, j.avatar_id, j.session_id, j.generation, j.status,
-        j.revision,
-                  j.gate, j.plan, j.lane, j.fence, j.attempts, j.queued_at, j.started_at, j.finished_at,
-                  j.next_attempt_at, j.outcome, j.error, j.traceparent, j.correlation_id
-    )
-    SELECT t.*, s.ended_at, s.timezone, s.language, s.message_count,
+    UPDATE lis.extraction_jobs AS j
+       SET fence = j.fence + 1,
+           attempts = CASE WHEN j.status = 'running' THEN j.attempts ELSE j.attempts + 1 END,
+           status = 'running',
+           started_at = now(),
+           next_attempt_at = NULL,
+           claimed_until = now() + g.deadline,
+           worker = %(worker)s
+      FROM json_to_recordset(%(orders)s::json) AS g
+           (tenant_id text, user_id uuid, job_id uuid, deadline interval)
+     WHERE j.tenant_id = g.tenant_id
+       AND j.user_id = g.user_id
+       AND j.job_id = g.job_id
+       AND j.status IN ('queued', 'running', 'retrying')
+       AND (j.next_attempt_at IS NULL OR j.next_attempt_at <= now())
+    RETURNING j.job_id, j.tenant_id, j.user_id, j.avatar_id, j.session_id, j.generation, j.status,
+    j.revision,
+              j.gate, j.plan, j.lane, j.fence, j.attempts, j.queued_at, j.started_at, j.finished_at,
+              j.next_attempt_at, j.outcome, j.error, j.traceparent, j.correlation_id
+"""
+
+READ_CLAIMED: Final[LiteralString] = """
+    SELECT s.tenant_id, g.job_id, s.ended_at, s.timezone, s.language, s.message_count,
            (SELECT json_agg(json_build_object(
                        'message_id', m.message_id, 'position', m.position, 'role', m.role, 'content',
                        m.content,
                        'name', m.name, 'sent_at', m.sent_at) ORDER BY m.position, m.message_id)
               FROM lis.chat_messages AS m
-             WHERE m.user_id = t.user_id
-               AND m.tenant_id = t.tenant_id
-               AND m.avatar_id = t.avatar_id
-               AND m.session_id = t.session_id) AS messages,
+             WHERE m.user_id = s.user_id
+               AND m.tenant_id = s.tenant_id
+               AND m.avatar_id = s.avatar_id
+               AND m.session_id = s.session_id) AS messages,
            (SELECT json_object_agg(w.digest, w.candidates)
               FROM lis.session_windows AS w
-             WHERE w.user_id = t.user_id
-               AND w.tenant_id = t.tenant_id
-               AND w.avatar_id = t.avatar_id
-               AND w.session_id = t.session_id
-               AND w.generation = t.generation) AS kept
-      FROM taken AS t
-      JOIN lis.sessions AS s ON s.tenant_id = t.tenant_id AND s.user_id = t.user_id
-      AND s.session_id = t.session_id
+             WHERE w.user_id = s.user_id
+               AND w.tenant_id = s.tenant_id
+               AND w.avatar_id = s.avatar_id
+               AND w.session_id = s.session_id
+               AND w.generation = j.generation) AS kept
+      FROM json_to_recordset(%(orders)s::json) AS g
+           (tenant_id text, user_id uuid, job_id uuid)
+      JOIN lis.extraction_jobs AS j
+        ON j.tenant_id = g.tenant_id AND j.user_id = g.user_id AND j.job_id = g.job_id
+      JOIN lis.sessions AS s
+        ON s.tenant_id = j.tenant_id AND s.user_id = j.user_id AND s.session_id = j.session_id
+     WHERE j.status = 'running'
 """
 
 KEEP_WINDOWS: Final[LiteralString] = """

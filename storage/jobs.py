@@ -13,6 +13,8 @@ from domain.errors import ClaimLostError
 from domain.events import DomainEvent
 from domain.jobs import Claim, Job, JobError, JobKind, JobOrder, JobOutcome, JobStatus
 from domain.memory.assertions import Scope
+from domain.memory.fold import DEFAULT
+from domain.memory.timeline import Rules
 from domain.outbox import RawRecord
 from domain.ports import Clock, RecallTokenizer, WindowCandidates
 from domain.stores import Extracted
@@ -20,7 +22,7 @@ from storage.candidate_rows import window_from_row, window_row
 from storage.commit import Commits
 from storage.dead_letters import Failure, bury
 from storage.job_rows import changed, ordered
-from storage.job_sql import CLAIM, END_ATTEMPT, KEEP_WINDOWS, TAKE_STRANDED
+from storage.job_sql import CLAIM, END_ATTEMPT, KEEP_WINDOWS, READ_CLAIMED, TAKE_STRANDED
 from storage.json_text import object_text, rows_text, time_of
 from storage.natural_batch import NaturalBatch
 from storage.outbox_rows import outbox_rows, write_records
@@ -65,12 +67,13 @@ class PostgresJobs:
         tokenizer: RecallTokenizer,
         clock: Clock,
         worker: str,
+        rules: Rules = DEFAULT,
     ) -> None:
         self._database = database
         self._outgoing = outgoing
         self._clock = clock
         self._worker = worker
-        self._commits = Commits(database, encode=outgoing.encode, tokenizer=tokenizer)
+        self._commits = Commits(database, encode=outgoing.encode, tokenizer=tokenizer, rules=rules)
         self._claims = NaturalBatch[tuple[JobOrder, timedelta], Claim | None](self._take, cap=_CAP)
 
     async def claim(self, order: JobOrder, *, deadline: timedelta) -> Claim | None:
@@ -149,9 +152,15 @@ class PostgresJobs:
             for o, d in orders.values()
         ]
         async with self._database.pipeline() as conn:
-            async with conn.cursor(row_factory=dict_row) as cursor:
-                await cursor.execute(CLAIM, {"orders": rows_text(given), "worker": self._worker})
+            async with (
+                conn.cursor(row_factory=dict_row) as cursor,
+                conn.cursor(row_factory=dict_row) as reader,
+            ):
+                params = {"orders": rows_text(given), "worker": self._worker}
+                await cursor.execute(CLAIM, params)
+                await reader.execute(READ_CLAIMED, params)
                 taken = {(row["tenant_id"], row["job_id"]): row for row in await cursor.fetchall()}
+                sessions = {(row["tenant_id"], row["job_id"]): row for row in await reader.fetchall()}
             records = [
                 row
                 for job in taken.values()
@@ -165,8 +174,11 @@ class PostgresJobs:
             await write_records(conn, records)
         claims: list[Claim | Exception | None] = []
         for order, _ in wanted:
-            row = taken.pop((order.tenant_id, order.job_id), None)
-            claims.append(_claim_or_error(row, order) if row is not None else None)
+            key = (order.tenant_id, order.job_id)
+            row = taken.pop(key, None)
+            claims.append(
+                _claim_or_error({**row, **sessions.get(key, {})}, order) if row is not None else None
+            )
         return claims
 
     async def _end(self, claim: Claim, ending: _Ending) -> None:

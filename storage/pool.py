@@ -28,11 +28,17 @@ _AWAY: Final = (
 )
 
 
+class ContendedError(StorageUnavailableError):
+    """The transaction was given up for another one; nothing was written, and it can be tried at once."""
+
+
 @contextmanager
 def storage_errors() -> Iterator[None]:
     """Raise "the database is away" as ``StorageUnavailableError``, and a value it cannot hold as invalid."""
     try:
         yield
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as exc:
+        raise ContendedError(f"the database gave up a transaction: {type(exc).__name__}") from exc
     except _AWAY as exc:
         # The text of a database error may quote a row; the class says enough.
         raise StorageUnavailableError(

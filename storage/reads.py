@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -14,7 +14,7 @@ from domain.errors import InvalidInputError
 from domain.injection import PendingSession, RankedFact, RankedRead
 from domain.jobs import Job, JobStatus
 from domain.memory.facts import FactRow
-from domain.stores import FactPage
+from domain.stores import FactPage, FactsQuery
 from storage.fact_rows import FACT_COLUMNS, fact_from_row
 from storage.job_rows import JOB_COLUMNS, job_from_row
 from storage.pool import Database
@@ -120,11 +120,12 @@ FIND_JOB: Final[LiteralString] = (
 SESSION_FACTS: Final[LiteralString] = (
     """
     WITH said AS MATERIALIZED (
-        SELECT DISTINCT a.avatar_id, a.slot, a.claim_id
+        SELECT DISTINCT a.avatar_id, a.claim_id
           FROM lis.assertions AS a
          WHERE a.user_id = %(user_id)s
            AND a.tenant_id = %(tenant_id)s
            AND a.session_id = %(session_id)s
+           AND a.stance <> 'forgets'
     )
     SELECT DISTINCT ON (f.fact_id) """  # noqa: S608 - literals alone
     + FACT_COLUMNS
@@ -160,37 +161,27 @@ class PostgresReads:
             ),
         )
 
-    async def facts(  # noqa: PLR0913 - the port says so
-        self,
-        tenant_id: str,
-        user: UserRef,
-        avatar_id: UUID,
-        *,
-        statuses: Collection[str],
-        categories: Collection[str],
-        cursor: str | None,
-        limit: int,
-    ) -> FactPage:
+    async def facts(self, query: FactsQuery) -> FactPage:
         """Return facts of a scope in a stable order, newest first said last; no statuses means all.
 
         Raises:
             InvalidInputError: ``cursor`` is none of ours.
         """
-        after_time, after_id = _position(cursor)
+        after_time, after_id = _position(query.cursor)
         rows = await self._rows(
             LIST_FACTS,
             {
-                **_person(tenant_id, user),
-                "avatar_id": avatar_id,
-                "statuses": sorted(statuses) or None,
-                "categories": sorted(categories) or None,
+                **_person(query.tenant_id, query.user),
+                "avatar_id": query.avatar_id,
+                "statuses": sorted(query.statuses) or None,
+                "categories": sorted(query.categories) or None,
                 "after_time": after_time,
                 "after_id": after_id,
-                "limit": limit + 1,
+                "limit": query.limit + 1,
             },
         )
-        items = tuple(fact_from_row(row) for row in rows[:limit])
-        return FactPage(items=items, next_cursor=_cursor(items[-1]) if len(rows) > limit else None)
+        items = tuple(fact_from_row(row) for row in rows[: query.limit])
+        return FactPage(items=items, next_cursor=_cursor(items[-1]) if len(rows) > query.limit else None)
 
     async def job(self, tenant_id: str, *, job_id: UUID | None, session_id: UUID | None) -> Job | None:
         """Return a job by its id, or the newest of a session; one in conflict says so once it has ended."""

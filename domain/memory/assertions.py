@@ -1,7 +1,7 @@
 """The inputs of the fold: what was said, what was judged about it, what was taken back. All immutable."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Final
@@ -71,7 +71,9 @@ class Scope:
 class Assertion:
     """One statement of one session: a row of evidence.
 
-    What decides nothing (sentence, quotation, model, reasoning) travels along and is not compared.
+    What decides nothing (sentence, quotation, model, reasoning) travels along and is not compared. ``day`` is
+    the day on which a dated event happened, where it happened; it is read off ``valid_from`` unless it is
+    given, since a time that comes back from storage has another zone.
     """
 
     scope: Scope
@@ -85,6 +87,7 @@ class Assertion:
     amends: Amendment | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    day: date | None = None
     expires_at: datetime | None = None
     confidence: float = 0.9
     importance: float = 5.0
@@ -114,6 +117,7 @@ class Assertion:
         if self.value == EVERYTHING and self.stance not in (Stance.DENIES, Stance.FORGETS):
             raise ValueError("everything in a slot can be denied or forgotten, not held")
         derive = object.__setattr__
+        derive(self, "day", _day(self))
         derive(self, "norm", normalise(self.value))
         derive(self, "effect", _effect(self))
         derive(self, "claim", _claim(self))
@@ -140,10 +144,14 @@ def _effect(one: Assertion) -> Stance:
     return Stance.HELD if ended else one.stance
 
 
+def _day(one: Assertion) -> date | None:
+    if one.valid_from is None or arity_of(one.slot) is not Arity.EVENT:
+        return None
+    return one.day or one.valid_from.date()
+
+
 def _claim(one: Assertion) -> Claim:
-    norm = one.norm
-    if one.valid_from is not None and arity_of(one.slot) is Arity.EVENT:
-        norm = occurrence(norm, one.valid_from)
+    norm = one.norm if one.day is None else occurrence(one.norm, one.day)
     return Claim(one.slot, norm, _MODE[one.effect])
 
 
@@ -157,9 +165,9 @@ def _text(claim: Claim) -> tuple[str, ...]:
     return (claim.slot.about, claim.slot.key, claim.slot.qualifier, claim.norm, claim.mode)
 
 
-def occurrence(norm: str, day: datetime) -> str:
+def occurrence(norm: str, day: date) -> str:
     """Name one happening of a dated event."""
-    return f"{norm} @ {day.date().isoformat()}"
+    return f"{norm} @ {day.isoformat()}"
 
 
 _MODE: Final = {

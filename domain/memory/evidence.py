@@ -8,7 +8,7 @@ from uuid import UUID
 
 from domain.candidates import Candidate
 from domain.memory.assertions import Assertion, Claim, Scope, claim_id
-from domain.memory.slots import SELF, about_of, read_key
+from domain.memory.slots import EVERYWHERE, SELF, Slot, about_of, read_key
 from domain.memory.stances import Stance
 from domain.memory.values import EVERYTHING, normalise
 
@@ -22,7 +22,7 @@ def assertions_of(
     """Return the evidence in ``candidates``, which come in the order in which they were said.
 
     A candidate without a value, or that holds "everything", says nothing and is left out; a validity that
-    ends before it begins loses its beginning.
+    ends before it begins loses its beginning. "Forget everything" is a statement about every slot.
     """
     found = (
         _assertion(scope, str(session_id), generation, position, candidate)
@@ -45,7 +45,7 @@ class _Validity:
 def _assertion(
     scope: Scope, session_id: str, generation: str, position: int, candidate: Candidate
 ) -> Assertion | None:
-    slot, implied = read_key(candidate.key, _about(candidate.about), candidate.qualifier)
+    slot, implied = _slot(candidate)
     stance = _stance(candidate.stance, implied)
     if stance is None or not _says_something(candidate.value, stance):
         return None
@@ -75,6 +75,14 @@ def _assertion(
         spec_version=candidate.spec_version,
         reasoning=candidate.reasoning,
     )
+
+
+def _slot(candidate: Candidate) -> tuple[Slot, Stance | None]:
+    """Return the slot that ``candidate`` is about, and the stance that its key implies."""
+    about = _about(candidate.about)
+    if (candidate.key, about, candidate.stance) == (EVERYTHING, SELF, Stance.FORGETS):
+        return EVERYWHERE, None
+    return read_key(candidate.key, about, candidate.qualifier)
 
 
 def _about(about: str) -> str:

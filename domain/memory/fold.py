@@ -14,7 +14,7 @@ from uuid import UUID
 from domain.memory.assertions import Assertion, Judgement, OrderKey, Retraction, SlotLink
 from domain.memory.projection import Projection, State
 from domain.memory.relations import relate
-from domain.memory.slots import Slot
+from domain.memory.slots import EVERYWHERE, Slot
 from domain.memory.timeline import Rules, Timeline
 from domain.memory.withdrawals import Withdrawals, taken_back
 
@@ -34,15 +34,24 @@ def fold(
     retractions: Iterable[Retraction] = (),
     rules: Rules = DEFAULT,
 ) -> State:
-    """Return the memory that follows from everything that was said, judged and taken back."""
+    """Return the memory that follows from everything that was said, judged and taken back.
+
+    A part of the slots may be folded alone, as ``affected`` names them: what was said of ``EVERYWHERE``
+    belongs to every part.
+    """
     statements = distinct(assertions)
     opinions, commands = frozenset(judgements), frozenset(retractions)
+    sweeps = frozenset(one.order for one in statements if one.slot == EVERYWHERE)
     by_slot: dict[Slot, list[Assertion]] = defaultdict(list)
     for statement in statements:
         by_slot[statement.slot].append(statement)
     parts = [
         _fold_component(
-            sorted(chain.from_iterable(by_slot[s] for s in slots), key=_order), opinions, commands, rules
+            sorted(chain.from_iterable(by_slot[s] for s in slots), key=_order),
+            opinions,
+            commands,
+            sweeps=sweeps,
+            rules=rules,
         )
         for slots in components(by_slot, opinions)
     ]
@@ -65,12 +74,13 @@ def affected(
     """Return the slots to fold anew when ``touched`` changed; a catalogue is one moment's slots and opinions.
 
     Give the catalogues from before and from after the change: an opinion that goes splits a component.
+    ``EVERYWHERE`` is always one of them, and where it was touched itself they are all.
     """
     wanted = frozenset(touched)
-    found = set(wanted)
+    found = {EVERYWHERE, *wanted}
     for slots, opinions in catalogues:
         for component in components(slots, frozenset(opinions)):
-            if component & wanted:
+            if component & wanted or EVERYWHERE in wanted:
                 found |= component
     return frozenset(found)
 
@@ -140,6 +150,8 @@ def _fold_component(
     statements: Sequence[Assertion],
     opinions: frozenset[Opinion],
     commands: frozenset[Retraction],
+    *,
+    sweeps: frozenset[OrderKey],
     rules: Rules,
 ) -> State:
     slots = {statement.slot for statement in statements}
@@ -148,7 +160,7 @@ def _fold_component(
         [o for o in opinions if isinstance(o, Judgement) and {o.left.slot, o.right.slot} <= slots],
         [o for o in opinions if isinstance(o, SlotLink) and {o.left, o.right} <= slots],
     )
-    withdrawals = Withdrawals(relations, commands, statements)
+    withdrawals = Withdrawals(relations, commands, statements, sweeps)
     gone = taken_back(statements, relations, withdrawals, keep=rules.keep)
     timeline = Timeline(relations, withdrawals.cutoff, rules)
     timeline.tell([statement for statement in statements if statement not in gone])

@@ -4,7 +4,7 @@ A pure function between reading and writing (docs/architecture/memory-model.md, 
 compared as rows, so that an unchanged fact keeps its revision and sends no event.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -17,7 +17,7 @@ from domain.memory.changes import Kind, kind_of
 from domain.memory.facts import FactRow, row_of
 from domain.memory.fold import DEFAULT, Opinion, distinct, fold
 from domain.memory.projection import Candidate, Clarification, Contradiction, State, Status
-from domain.memory.slots import Slot, slot_text
+from domain.memory.slots import slot_text
 from domain.memory.stances import Mode
 from domain.memory.timeline import Rules
 
@@ -148,25 +148,6 @@ def reconcile(stored: Stored, occasion: Occasion, rules: Rules = DEFAULT) -> Pro
         events=events,
         event_counter=counter,
     )
-
-
-def affected_slots(touched: Iterable[Slot], pairs: Iterable[tuple[Slot, Slot]]) -> frozenset[Slot]:
-    """Return the slots to read and fold when ``touched`` changed.
-
-    ``pairs`` are the two slots of each opinion of the scope, those from before the change and those from
-    after it: an opinion that goes splits what it held together.
-    """
-    neighbours: dict[Slot, set[Slot]] = defaultdict(set)
-    for left, right in pairs:
-        neighbours[left].add(right)
-        neighbours[right].add(left)
-    found: set[Slot] = set()
-    waiting = set(touched)
-    while waiting:
-        slot = waiting.pop()
-        found.add(slot)
-        waiting |= neighbours[slot] - found
-    return frozenset(found)
 
 
 _GONE: Final = (Kind.ERASED, Kind.RENAMED)

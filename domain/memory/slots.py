@@ -12,7 +12,7 @@ FREE   an unknown key: values stay side by side unless only their numbers differ
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, LiteralString
 
 from domain.memory.keys import canonical_key
 from domain.memory.stances import Stance
@@ -50,6 +50,28 @@ def about_of(subject: str, name: str = "") -> str:
     word = said.replace(" ", "_")
     relation = relatives.same.get(word, word if word in relatives.several else said)
     return f"{relation}/{normalise(name)}" if name else relation
+
+
+def slot_text(slot: Slot) -> str:
+    """Write ``slot`` as one text, from which ``slot_from_text`` reads it back."""
+    return "|".join(_escaped(part) for part in (slot.key, slot.about, slot.qualifier))
+
+
+def slot_from_text(text: str) -> Slot:
+    """Read what ``slot_text`` wrote.
+
+    Raises:
+        ValueError: ``text`` is no slot.
+    """
+    parts = text.split("|")
+    if len(parts) != _TEXT_PARTS:
+        raise ValueError("a slot is written as key, subject and qualifier")
+    return Slot(*(part.replace("%7C", "|").replace("%25", "%") for part in parts))
+
+
+#: Every slot at once: what is forgotten here is forgotten in all of them. Nothing else is said of it.
+EVERYWHERE_TEXT: Final[LiteralString] = "*|self|"
+EVERYWHERE: Final = slot_from_text(EVERYWHERE_TEXT)
 
 
 @lru_cache(maxsize=4096)
@@ -97,23 +119,6 @@ def arity_of(slot: Slot) -> Arity:
         return Arity.ONE if _SINGLE_BY_NAME.search(slot.key) else Arity.FREE
     unnamed_of_several = vocabulary.relatives.several.get(slot.about, False)
     return Arity.MANY if kind.arity is Arity.ONE and unnamed_of_several else kind.arity
-
-
-def slot_text(slot: Slot) -> str:
-    """Write ``slot`` as one text, from which ``slot_from_text`` reads it back."""
-    return "|".join(_escaped(part) for part in (slot.key, slot.about, slot.qualifier))
-
-
-def slot_from_text(text: str) -> Slot:
-    """Read what ``slot_text`` wrote.
-
-    Raises:
-        ValueError: ``text`` is no slot.
-    """
-    parts = text.split("|")
-    if len(parts) != _TEXT_PARTS:
-        raise ValueError("a slot is written as key, subject and qualifier")
-    return Slot(*(part.replace("%7C", "|").replace("%25", "%") for part in parts))
 
 
 def _escaped(part: str) -> str:

@@ -49,11 +49,16 @@ class _Command:
 
 
 class Withdrawals:
-    """The commands of one component, asked by line."""
+    """The commands of one component, asked by line; ``sweeps`` are the times at which all was forgotten."""
 
     def __init__(
-        self, relations: Relations, commands: Iterable[Retraction], statements: Sequence[Assertion]
+        self,
+        relations: Relations,
+        commands: Iterable[Retraction],
+        statements: Sequence[Assertion],
+        sweeps: Iterable[OrderKey] = (),
     ) -> None:
+        self._sweeps = [_Command(order, RetractionKind.FORGET, EVERYTHING, None) for order in sweeps]
         self._commands: dict[Slot, list[_Command]] = defaultdict(list)
         lines = _by_id(relations, statements)
         for command in commands:
@@ -71,7 +76,8 @@ class Withdrawals:
 
     def cutoff(self, line: LineKey, kind: RetractionKind = RetractionKind.FORGET) -> OrderKey | None:
         """Return up to where ``kind`` takes out evidence of ``line``, unless it was restored since."""
-        about = [command for command in self._commands.get(line.family, ()) if command.covers(line)]
+        own = self._commands.get(line.family, ())
+        about = [*self._sweeps, *(command for command in own if command.covers(line))]
         restored = max((one.order for one in about if one.kind is RetractionKind.RESTORE), default=None)
         taken = [
             one.order for one in about if one.kind is kind and (restored is None or one.order > restored)

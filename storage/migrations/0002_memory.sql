@@ -15,6 +15,7 @@ CREATE TABLE lis.assertions (
     amends_value text,
     valid_from timestamptz,
     valid_to timestamptz,
+    day date,
     expires_at timestamptz,
     confidence double precision NOT NULL,
     importance double precision NOT NULL,

@@ -17,6 +17,9 @@ BEGIN
     END IF;
     IF is_delete THEN
         moment := greatest(coalesce(NEW.deleted_at, moment), OLD.last_said_at);
+    ELSE
+        -- A clock that runs ahead dated the delete; what lifts it comes after it.
+        moment := greatest(moment, greatest(OLD.deleted_at, OLD.last_said_at) + interval '1 microsecond');
     END IF;
     INSERT INTO lis.retractions (user_id, tenant_id, avatar_id, target_claim, kind, at, source)
     SELECT NEW.user_id, NEW.tenant_id, NEW.avatar_id, name,
@@ -28,6 +31,14 @@ BEGIN
            AND tenant_id = NEW.tenant_id
            AND avatar_id = NEW.avatar_id
            AND id = NEW.fact_id;
+    ELSE
+        -- Lifted before any fold told of the delete: the fold has to bring the recallable row back.
+        UPDATE lis.memory_facts
+           SET told_status = 'deleted'
+         WHERE user_id = NEW.user_id
+           AND tenant_id = NEW.tenant_id
+           AND avatar_id = NEW.avatar_id
+           AND fact_id = NEW.fact_id;
     END IF;
     INSERT INTO lis.outbox (topic, key, value, header_names, header_values, tenant_id, user_id)
     SELECT i.topic_prefix || 'extraction.jobs.standard.v1',

@@ -8,6 +8,8 @@ from clients.embeddings.hashing import HashingEmbedder
 from domain.errors import EmbedderUnavailableError
 from domain.extract_session import ExtractionLimits, ExtractSession
 from domain.jobs import JobOrder
+from domain.memory.fold import DEFAULT
+from domain.memory.timeline import Rules
 from domain.outbox import RawRecord
 from domain.ports import EmbedderInfo, Usage, WindowCandidates
 from domain.validation import Policy
@@ -73,6 +75,7 @@ def worker(
     *,
     embedder: FlakyEmbedder | None = None,
     limits: ExtractionLimits = LIMITS,
+    rules: Rules = DEFAULT,
     name: str = "w1",
 ) -> ExtractSession:
     """The use case of one worker."""
@@ -83,10 +86,11 @@ def worker(
             tokenizer=words_of,
             clock=MachineClock(),
             worker=name,
+            rules=rules,
         ),
         extractor=extractor,
         embedder=embedder or FlakyEmbedder(),
-        policy=Policy(),
+        policy=Policy(min_confidence=rules.keep, pending_confidence=rules.hold),
         limits=limits,
         clock=MachineClock(),
     )

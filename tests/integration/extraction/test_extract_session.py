@@ -8,6 +8,7 @@ import pytest
 
 from domain.errors import ModelRefusedError, ModelUnavailableError, UnreadableAnswerError
 from domain.jobs import JobError, JobOrder
+from domain.memory.timeline import Rules
 from domain.ports import WindowCandidates
 from tests.integration.extraction.scripted import (
     LIMITS,
@@ -153,3 +154,24 @@ async def test_a_candidate_that_nobody_said_is_dropped_and_counted(stores: Store
     outcome = (await job(stores))["outcome"]
     assert isinstance(outcome, dict)
     assert outcome["candidates_dropped"] == {"ungrounded": 1}
+
+
+async def test_what_rules_gave_in_place_of_a_model_is_not_kept_for_the_next_revision(stores: Stores) -> None:
+    extract = worker(stores, ScriptedExtractor(replace(says(CITY), degraded=True)))
+
+    await run(extract, await order(stores))
+
+    assert await facts(stores) == [CITY]
+    assert await stores.rows("SELECT 1 AS one FROM lis.session_windows") == []
+
+
+@pytest.mark.parametrize(("least", "remembered"), [(0.5, True), (0.9, False)])
+async def test_the_confidence_that_is_set_decides_what_is_a_fact(
+    stores: Stores, least: float, remembered: bool
+) -> None:
+    unsure = WindowCandidates(candidates=(replace(says(CITY).candidates[0], confidence=0.7),))
+    extract = worker(stores, ScriptedExtractor(unsure), rules=Rules(keep=least))
+
+    await run(extract, await order(stores))
+
+    assert (await facts(stores) == [CITY]) is remembered

@@ -2,18 +2,19 @@
 
 import asyncio
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any, LiteralString
 
 import pytest
-from psycopg import connect
+from psycopg import AsyncConnection, connect
 from psycopg.errors import LockNotAvailable
 
 from domain.conversation import NIL_AVATAR
 from domain.errors import ClaimLostError
 from domain.jobs import JobKind, JobOrder, JobOutcome, JobStatus
-from domain.memory.assertions import Scope
+from domain.memory.assertions import Scope, Stance
 from domain.ports import RecallText
+from domain.stores import FactsQuery
 from storage.commit_read_sql import (
     AS_PROJECTION,
     HOLD_FACTS,
@@ -84,9 +85,7 @@ async def test_a_session_becomes_facts_recall_versions_and_events(stores: Stores
 
 async def test_a_fact_read_back_is_the_fact_that_was_told(stores: Stores) -> None:
     await stores.remember(ended("s", "I live in Porto"), candidate("home_city", "Porto", confidence=0.8765))
-    page = await stores.reads().facts(
-        TENANT, ANA, NIL_AVATAR, statuses=(), categories=(), cursor=None, limit=10
-    )
+    page = await stores.reads().facts(FactsQuery(tenant_id=TENANT, user=ANA, statuses=frozenset()))
 
     fact = page.items[0]
     assert (fact.fact_value, fact.confidence, fact.intervals) == ("Porto", 0.8765, ((MARCH, None),))
@@ -342,3 +341,97 @@ async def test_a_conversation_costs_few_round_trips_and_three_commits(migrated_u
     assert cost.commits <= 3
     assert cost.round_trips <= 6
     assert cost.statements <= 24
+
+
+async def test_forget_everything_hides_what_was_said_before_and_what_comes_late(stores: Stores) -> None:
+    await stores.remember(
+        ended("s1", "I live in Porto"), candidate("home_city", "Porto"), candidate("pet", "dog")
+    )
+    swept = MARCH + DAY
+    await stores.remember(
+        ended("s2", "forget everything about me", at=swept),
+        candidate("*", "*", at=swept, stance=Stance.FORGETS),
+    )
+    await stores.remember(
+        ended("s0", "I drink tea", at=MARCH - DAY), candidate("likes", "tea", at=MARCH - DAY)
+    )
+    await stores.remember(
+        ended("s3", "I live in Lyon", at=swept + DAY), candidate("home_city", "Lyon", at=swept + DAY)
+    )
+
+    assert await stores.values() == {
+        "Porto": "deleted",
+        "dog": "deleted",
+        "tea": "deleted",
+        "Lyon": "active",
+    }
+    recall = await stores.rows("SELECT content FROM lis.recall WHERE kind = 0")
+    assert len(recall) == 1
+
+
+async def test_taking_back_forget_everything_brings_the_facts_back(stores: Stores) -> None:
+    await stores.remember(ended("s1", "I live in Porto"), candidate("home_city", "Porto"))
+    swept = MARCH + DAY
+    sweep = ended("s2", "forget everything", at=swept)
+    await stores.remember(sweep, candidate("*", "*", at=swept, stance=Stance.FORGETS))
+    await stores.remember(ended("s2", "forget everything", "no, keep it", at=swept))
+
+    assert await stores.values() == {"Porto": "active"}
+
+
+async def test_a_deadlock_with_the_gateway_costs_the_commit_nothing(
+    stores: Stores, migrated_url: str
+) -> None:
+    await stores.remember(
+        ended("s1", "I live in Porto"), candidate("home_city", "Porto"), candidate("pet", "dog")
+    )
+    claim = await stores.claimed(ended("s2", "hello", at=MARCH + DAY))
+    said_again = [candidate("home_city", "Porto", at=MARCH + DAY), candidate("pet", "cat", at=MARCH + DAY)]
+    async with await AsyncConnection.connect(migrated_url, autocommit=True) as gateway:
+        # The gateway's session never breaks a deadlock itself: the commit is the one that loses.
+        await gateway.execute("SET deadlock_timeout = '30s'")
+        await gateway.execute("BEGIN")
+        await gateway.execute("UPDATE lis.memory_facts SET status = 'deleted' WHERE fact_value = 'dog'")
+        commit = asyncio.create_task(stores.jobs().commit(claim, extracted(claim, *said_again), JobOutcome()))
+        await asyncio.sleep(0.3)
+        await gateway.execute("UPDATE lis.memory_facts SET status = 'deleted' WHERE fact_value = 'Porto'")
+        await gateway.execute("COMMIT")
+        job = await commit
+
+    await stores.jobs().refold(fold_order())
+    assert job.status is JobStatus.COMPLETED
+    assert await stores.values() == {"Porto": "deleted", "dog": "deleted", "cat": "active"}
+
+
+async def test_an_undelete_lifts_a_delete_that_a_fast_clock_dated(stores: Stores) -> None:
+    await stores.remember(ended("s1", "I live in Porto"), candidate("home_city", "Porto"))
+    await stores.run("UPDATE lis.memory_facts SET status = 'deleted', deleted_at = now() + interval '1 h'")
+    await stores.jobs().refold(fold_order())
+    await stores.run("UPDATE lis.memory_facts SET status = 'active', deleted_at = NULL")
+    await stores.jobs().refold(fold_order())
+
+    assert await stores.values() == {"Porto": "active"}
+
+
+async def test_the_day_of_an_event_is_the_day_where_it_happened_also_when_read_back(stores: Stores) -> None:
+    morning = datetime(2024, 3, 1, tzinfo=timezone(timedelta(hours=9)))
+    await stores.remember(ended("s1", "hello"), candidate("event", "moved house", valid_from=morning))
+    before = await stores.rows("SELECT fact_id, norm, slot FROM lis.memory_facts")
+    later = MARCH + 9 * DAY
+    await stores.remember(
+        ended("s2", "hello", at=later), candidate("event", "got a dog", at=later, valid_from=later)
+    )
+
+    after = await stores.rows("SELECT fact_id, norm, slot FROM lis.memory_facts WHERE fact_value LIKE 'm%%'")
+    assert after == before
+    assert "memory.fact.renamed" not in await stores.events()
+
+
+async def test_an_undelete_before_any_fold_makes_the_fact_findable_again(stores: Stores) -> None:
+    await stores.remember(ended("s1", "I live in Porto"), candidate("home_city", "Porto"))
+    await stores.run("UPDATE lis.memory_facts SET status = 'deleted', deleted_at = now()")
+    await stores.run("UPDATE lis.memory_facts SET status = 'active', deleted_at = NULL")
+    await stores.jobs().refold(fold_order())
+
+    assert await stores.values() == {"Porto": "active"}
+    assert len(await stores.rows("SELECT 1 FROM lis.recall WHERE kind = 0")) == 1

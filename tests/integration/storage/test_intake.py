@@ -214,3 +214,9 @@ async def test_what_the_database_cannot_hold_stops_only_itself(stores: Stores) -
 
     assert [results[0], results[2]] == [Verdict.ACCEPTED, Verdict.ACCEPTED]
     assert isinstance(results[1], InvalidInputError)
+
+
+async def test_an_end_that_brings_its_messages_waits_for_no_more(stores: Stores) -> None:
+    claim = await stores.claimed(ended("s", "I live in Porto", message_count=5))
+
+    assert claim.message_count is None

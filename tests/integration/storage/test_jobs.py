@@ -1,5 +1,6 @@
 """Jobs: attempts, due times, dead letters, and what a broker lost."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -135,3 +136,17 @@ async def test_the_outcome_is_kept_with_the_job(stores: Stores) -> None:
     assert job.outcome == ended_job.outcome
     assert job.outcome is not None
     assert (job.outcome.candidates_dropped, job.outcome.facts_created) == ({"secret": 2}, 1)
+
+
+async def test_a_claim_that_waits_for_an_intake_reads_what_the_intake_wrote(stores: Stores) -> None:
+    conversation = ended("s", "I live in Porto")
+    order = order_of(conversation, await stores.accept(conversation))
+    async with stores.database.transaction() as intake:
+        await intake.execute("SELECT 1 FROM lis.extraction_jobs FOR UPDATE")
+        waiting = asyncio.create_task(stores.jobs().claim(order, deadline=DEADLINE))
+        await asyncio.sleep(0.2)
+        await intake.execute("UPDATE lis.chat_messages SET content = 'I live in Lyon'")
+    claim = await waiting
+
+    assert claim is not None
+    assert [one.content for one in claim.session.messages] == ["I live in Lyon"]

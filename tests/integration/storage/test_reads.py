@@ -1,5 +1,6 @@
 """Reads: one scope, one round trip."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -7,6 +8,7 @@ import pytest
 
 from domain.conversation import NIL_AVATAR, UserRef
 from domain.errors import InvalidInputError
+from domain.stores import FactsQuery
 from storage.pool import open_database
 from tests.integration.storage.counting import Counted, CountingConnection
 from tests.integration.storage.stores import (
@@ -49,9 +51,7 @@ async def test_a_fact_past_its_time_is_left_out_before_any_sweep(stores: Stores)
     )
 
     assert await values(stores) == ["tea"]
-    page = await stores.reads().facts(
-        TENANT, ANA, NIL_AVATAR, statuses={"expired"}, categories=(), cursor=None, limit=10
-    )
+    page = await stores.reads().facts(FactsQuery(tenant_id=TENANT, user=ANA, statuses=frozenset({"expired"})))
     assert [one.fact_value for one in page.items] == ["Lima"]
 
 
@@ -86,13 +86,13 @@ async def test_nobody_reads_the_memory_of_another(stores: Stores) -> None:
     await stores.remember(ended("s", "hello"), candidate("likes", "tea"))
     reads, user_id = stores.reads(), ANA.user_id
     assert user_id is not None
-    listed = {"statuses": (), "categories": (), "cursor": None, "limit": 10}
+    listed = FactsQuery(tenant_id=TENANT, user=ANA, statuses=frozenset())
     strangers = [
         (await reads.ranked("other", ANA, NIL_AVATAR, limit=10, as_of=None)).facts,
         (await reads.ranked(TENANT, somebody(), NIL_AVATAR, limit=10, as_of=None)).facts,
         (await reads.ranked(TENANT, ANA, uuid4(), limit=10, as_of=None)).facts,
-        (await reads.facts("other", ANA, NIL_AVATAR, **listed)).items,  # type: ignore[arg-type]
-        (await reads.facts(TENANT, ANA, uuid4(), **listed)).items,  # type: ignore[arg-type]
+        (await reads.facts(replace(listed, tenant_id="other"))).items,
+        (await reads.facts(replace(listed, avatar_id=uuid4()))).items,
         await reads.session_facts("other", user_id, session_id("s")),
         await reads.session_facts(TENANT, uuid4(), session_id("s")),
     ]
@@ -107,19 +107,16 @@ async def test_pages_of_facts_join_without_a_gap(stores: Stores) -> None:
     await stores.remember(ended("s", "hello"), *said)
     found: list[str] = []
     cursor: str | None = None
+    query = FactsQuery(tenant_id=TENANT, user=ANA, categories=frozenset({"fact"}), limit=2)
     for _ in range(4):
-        page = await stores.reads().facts(
-            TENANT, ANA, NIL_AVATAR, statuses={"active"}, categories={"fact"}, cursor=cursor, limit=2
-        )
+        page = await stores.reads().facts(replace(query, cursor=cursor))
         found += [one.fact_value for one in page.items]
         cursor = page.next_cursor
 
     assert cursor is None
     assert sorted(found) == [f"thing {n}" for n in range(7)]
     with pytest.raises(InvalidInputError):
-        await stores.reads().facts(
-            TENANT, ANA, NIL_AVATAR, statuses=(), categories=(), cursor="forged", limit=2
-        )
+        await stores.reads().facts(replace(query, cursor="forged"))
 
 
 async def test_a_stamp_moves_no_index_entry_and_is_not_an_event(stores: Stores) -> None:

@@ -27,8 +27,8 @@ from domain.memory.assertions import (
     claim_id,
 )
 from domain.memory.fold import Opinion
-from domain.memory.slots import Slot, slot_of
-from tests.unit.memory.builders import SCOPE, at
+from domain.memory.slots import EVERYWHERE, Slot, slot_of
+from tests.unit.memory.builders import SCOPE, at, said
 
 CITY, DIET, LIKES, EVENT = map(slot_of, ("home_city", "diet", "likes", "event"))
 RUNS, STORE = slot_of("runs_on"), slot_of("data_store")
@@ -58,12 +58,24 @@ def statements(
     places = draw(
         st.lists(st.tuples(st.integers(0, len(days) - 1), st.integers(0, 2)), unique=True, max_size=12)
     )
-    return [
+    told = [
         draw(
             statement(f"s{number}", days[number], position, slots, values, stances, confidences, plain=plain)
         )
         for number, position in places
     ]
+    return [*told, *draw(sweeps())] if slots is SLOTS and Stance.FORGETS in stances else told
+
+
+def sweeps() -> SearchStrategy[list[Assertion]]:
+    """Draw at most one "forget everything", in a session of its own."""
+    sweep = st.builds(
+        lambda day: said(
+            EPOCH + timedelta(days=day, hours=6), EVERYWHERE, "*", stance=Stance.FORGETS, session="sweep"
+        ),
+        DAYS,
+    )
+    return st.lists(sweep, max_size=1)
 
 
 @st.composite

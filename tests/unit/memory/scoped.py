@@ -7,11 +7,10 @@ from uuid import UUID
 from domain.events import FactChanged, MemoryNoticed
 from domain.memory.assertions import (
     Assertion,
-    Judgement,
     Retraction,
 )
 from domain.memory.facts import FactRow
-from domain.memory.fold import Opinion
+from domain.memory.fold import Opinion, affected
 from domain.memory.projection import Contradiction
 from domain.memory.reconcile import (
     ClarificationRow,
@@ -19,7 +18,6 @@ from domain.memory.reconcile import (
     PendingRow,
     Projected,
     Stored,
-    affected_slots,
     reconcile,
 )
 from domain.memory.slots import Slot, slot_from_text
@@ -49,7 +47,8 @@ class Scoped:
         return self.fold(before | {one.slot for one in said_now})
 
     def fold(self, touched: set[Slot]) -> Projected:
-        slots = affected_slots(touched, [_pair(one) for one in self.opinions])
+        said = {one.slot for rows in self.told.values() for one in rows}
+        slots = affected(touched, (touched | said, self.opinions))
         facts = {key: row for key, row in self.facts.items() if slot_from_text(row.slot) in slots}
         everything = [one for rows in self.told.values() for one in rows]
         projected = reconcile(
@@ -85,12 +84,6 @@ class Scoped:
         self.contradictions |= set(projected.contradictions)
         self.counter = projected.event_counter
         self.events += projected.events
-
-
-def _pair(opinion: Opinion) -> tuple[Slot, Slot]:
-    if isinstance(opinion, Judgement):
-        return (opinion.left.slot, opinion.right.slot)
-    return (opinion.left, opinion.right)
 
 
 def sessions_of(told: Told) -> dict[str, Told]:

@@ -1,7 +1,7 @@
 """Candidates become evidence, and what says nothing does not."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
@@ -10,7 +10,7 @@ from domain.candidates import Candidate, Method
 from domain.memory.assertions import Mode
 from domain.memory.evidence import assertions_of, claims_by_id
 from domain.memory.sentences import claim_sentence, sentence_of
-from domain.memory.slots import Slot, slot_of
+from domain.memory.slots import EVERYWHERE, Slot, slot_of
 from domain.memory.stances import Stance
 from tests.unit.memory.builders import SCOPE, at, claim
 
@@ -85,6 +85,24 @@ def test_a_validity_that_ends_before_it_begins_loses_its_beginning() -> None:
     (one,) = assertions_of(SCOPE, SESSION, "live", [wrong])
 
     assert (one.valid_from, one.valid_to) == (None, at("2022-01-01"))
+
+
+def test_forget_everything_is_said_of_every_slot() -> None:
+    (one,) = assertions_of(
+        SCOPE, SESSION, "live", [replace(LIVES, key="*", value="*", stance=Stance.FORGETS)]
+    )
+
+    assert one.slot == EVERYWHERE
+
+
+def test_the_day_of_an_event_does_not_depend_on_the_zone_it_is_read_in() -> None:
+    morning = datetime(2024, 3, 1, tzinfo=timezone(timedelta(hours=9)))
+    moved = replace(LIVES, key="event", value="moved house", valid_from=morning)
+
+    (one,) = assertions_of(SCOPE, SESSION, "live", [moved])
+
+    assert one.claim.norm == "moved house @ 2024-03-01"
+    assert replace(one, valid_from=morning.astimezone(UTC)).claim == one.claim
 
 
 def test_a_time_without_a_zone_is_read_in_the_zone_of_the_statement() -> None:

@@ -16,13 +16,14 @@ from domain.memory.assertions import (
     Judgement,
     Mode,
     Retraction,
+    RetractionKind,
     Rivals,
     Stance,
     claim_id,
 )
 from domain.memory.fold import Opinion, affected, fold, refold
 from domain.memory.projection import Fact, State, Status
-from domain.memory.slots import Slot
+from domain.memory.slots import EVERYWHERE, Slot
 from tests.unit.memory.builders import SCOPE, said
 from tests.unit.memory.histories import (
     CITY,
@@ -90,7 +91,7 @@ def test_erasing_the_last_statement_of_a_slot_reaches_what_it_had_ended() -> Non
 
     wanted = affected([LIKES], ({DIET, LIKES}, opinions), ({DIET}, opinions))
 
-    assert wanted == {DIET, LIKES}
+    assert wanted == {DIET, LIKES, EVERYWHERE}
     assert [fact.value for fact in refold(before, wanted, fold([vegetarian], opinions)).active()] == [
         "vegetarian"
     ]
@@ -104,8 +105,22 @@ def test_an_opinion_that_goes_reaches_everything_it_held_together() -> None:
     ]
     slots = {DIET, LIKES, RUNS}
 
-    assert affected([DIET], (slots, chain), (slots, chain[1:])) == slots
-    assert affected([DIET], (slots, chain[1:]), (slots, chain[1:])) == {DIET}
+    assert affected([DIET], (slots, chain), (slots, chain[1:])) == {*slots, EVERYWHERE}
+    assert affected([DIET], (slots, chain[1:]), (slots, chain[1:])) == {DIET, EVERYWHERE}
+
+
+@given(statements(), OPINIONS, COMMANDS, DAYS)
+def test_forget_everything_hides_what_was_said_before_it_in_every_slot(
+    told: Told, opinions: list[Opinion], commands: Taken, day: int
+) -> None:
+    commands = [one for one in commands if one.kind is not RetractionKind.RESTORE]
+    sweep = said(EPOCH + timedelta(days=day, hours=12), EVERYWHERE, "*", stance=Stance.FORGETS, session="sw")
+    later = {one.assertion_id for one in told if one.order > sweep.order}
+
+    state = fold([*told, sweep], opinions, commands)
+
+    assert all(later & set(fact.evidence) for fact in state.active())
+    assert all(later & set(one.evidence) for one in state.pending.values())
 
 
 @given(statements(), OPINIONS, COMMANDS)

@@ -21,9 +21,6 @@ from domain.memory.assertions import (
 from domain.memory.changes import Kind
 from domain.memory.fold import ConflictingEvidenceError, Opinion, fold
 from domain.memory.projection import Status
-from domain.memory.reconcile import (
-    affected_slots,
-)
 from domain.memory.slots import slot_of
 from tests.unit.memory.builders import SCOPE, at, claim, command, said
 from tests.unit.memory.histories import COMMANDS, OPINIONS, Taken, Told, statements
@@ -242,13 +239,6 @@ def test_a_correction_within_the_slot_leaves_no_row_behind() -> None:
 
     assert [one.change for one in done.versions] == [Kind.ERASED, Kind.CREATED]
     assert [row.fact_value for row in scoped.facts.values()] == ["Basel"]
-
-
-def test_the_affected_slots_are_reached_through_old_and_new_opinions() -> None:
-    one, two, three, four = map(slot_of, ("diet", "likes", "runs_on", "goal"))
-
-    assert affected_slots([one], [(one, two), (two, three)]) == {one, two, three}
-    assert affected_slots([four], [(one, two)]) == {four}
 
 
 def test_a_forgotten_slot_is_deleted_by_a_command_about_the_slot() -> None:
