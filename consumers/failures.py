@@ -6,10 +6,9 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 from consumers.failure_limit import FailureLimit
-from consumers.lanes import Handler
 from domain.errors import (
     ClaimLostError,
     InfrastructureError,
@@ -20,6 +19,7 @@ from domain.errors import (
 )
 from domain.outbox import RawRecord
 from domain.stores import DeadLetterStore
+from telemetry.logs import log_context
 
 logger = logging.getLogger(__name__)
 
@@ -27,14 +27,25 @@ _MOST_REASON_CHARS: Final = 300
 
 
 class Handled(StrEnum):
-    """How the handling of a record ended, or that it waits for the database or the broker."""
+    """How the handling of a record ended, or that it waits for the database or the broker.
+
+    ``DEAD`` and ``PUT_BACK`` are those of a job, which has written its dead letter or its next order itself.
+    """
 
     DONE = "done"
     UNDECODABLE = "undecodable"
     INVALID = "invalid"
     PERMANENT = "permanent"
     EXHAUSTED = "exhausted"
+    DEAD = "dead"
+    PUT_BACK = "put_back"
     WAITING = "waiting"
+
+
+Work = Callable[[RawRecord], Awaitable[Handled | None]]
+"""Handles a record and may say how that ended; nothing said means that it is done."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +72,7 @@ class FailureGuard:
 
     def __init__(
         self,
-        handler: Handler,
+        handler: Work,
         *,
         dead_letters: DeadLetterStore,
         limit: FailureLimit,
@@ -83,21 +94,20 @@ class FailureGuard:
             TooManyFailuresError: most messages fail, so this one is neither handled nor buried.
         """
         self._limit.check()
-        handled = await self._outcome(record)
+        with log_context(topic=record.topic, partition=record.partition, offset=record.offset):
+            handled = await self._outcome(record)
+            self._on_handled(record, handled)
+            logger.info("record %s", handled)
         if handled is Handled.DONE:
             self._limit.succeeded()
-        self._on_handled(record, handled)
-        logger.info(
-            "record %s",
-            handled,
-            extra={"topic": record.topic, "partition": record.partition, "offset": record.offset},
-        )
+        elif handled is Handled.DEAD:
+            self._limit.failed()
 
     async def _outcome(self, record: RawRecord) -> Handled:
         attempts = 1
         while True:
             try:
-                await self._in_place(record, lambda: self._handler(record))
+                handled = await self._in_place(record, lambda: self._handler(record))
             except ClaimLostError:
                 # Another worker has the job and does it; what is ours to do with the record is done.
                 return Handled.DONE
@@ -109,7 +119,7 @@ class FailureGuard:
             except PermanentError as error:
                 return await self._buried(record, error, _class_of(error), attempts=attempts)
             else:
-                return Handled.DONE
+                return handled or Handled.DONE
 
     async def _buried(
         self, record: RawRecord, error: Exception, handled: Handled, *, attempts: int
@@ -123,20 +133,18 @@ class FailureGuard:
         await self._in_place(record, bury)
         return handled
 
-    async def _in_place(self, record: RawRecord, call: Callable[[], Awaitable[None]]) -> None:
+    async def _in_place(self, record: RawRecord, call: Callable[[], Awaitable[T]]) -> T:
         """Repeat ``call`` for as long as the database or the broker is away."""
         waits = 0
         while True:
             try:
-                await call()
+                return await call()
             except InfrastructureError as error:
                 self._on_handled(record, Handled.WAITING)
                 if waits == 0:
                     logger.warning("a record waits in place: %s", type(error).__name__)
                 waits += 1
                 await self._sleep(self._delay(waits))
-            else:
-                return
 
     def _delay(self, attempt: int) -> float:
         return self._patience.delay(attempt, share=random.random())  # noqa: S311 - spreads load, keeps no secret

@@ -15,12 +15,14 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import KafkaError
 
 from consumers.commits import Commits
+from consumers.failure_limit import TooManyFailuresError
 from consumers.flow import Flow
 from consumers.lanes import Handler, Lanes
 from consumers.partitions import Partition, PartitionState
 from consumers.settings import ConsumerSettings
 from domain.outbox import RawRecord
 from producers.connection import KafkaConnection
+from producers.stopping import unless
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +41,7 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
 
     At most one handler runs per key and partition, in the order of the offsets. An offset is committed when
     all below it is done. A handler that raises stalls its partition: nothing is skipped, and ``healthy`` says
-    so.
+    so. One that raises ``TooManyFailuresError`` ends the consumer.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
         self._flow: Flow | None = None
         self._commits: Commits | None = None
         self._consumer: AIOKafkaConsumer | None = None
+        self._gave_up: TooManyFailuresError | None = None
         self._last_turn: float | None = None
         self._last_commit = 0.0
         self.restarts = 0
@@ -122,7 +125,11 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
         self._progress.set()
 
     async def run(self) -> None:
-        """Consume until ``stop``; an error of the broker makes the consumer start afresh after a pause."""
+        """Consume until ``stop``; an error of the broker makes the consumer start afresh after a pause.
+
+        Raises:
+            TooManyFailuresError: most messages fail; what is not done stays to be done by the next start.
+        """
         attempt = 0
         async with asyncio.TaskGroup() as group:
             while not self._stopping.is_set():
@@ -135,6 +142,8 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
                     attempt = 1 if self._now() - started > self._settings.most_backoff else attempt + 1
                     logger.warning("consumer of %s starts afresh: %s", self.group, type(error).__name__)
                     await self._pause(attempt)
+        if self._gave_up is not None:
+            raise self._gave_up
 
     async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride] - it is awaited
         self, revoked: Iterable[TopicPartition]
@@ -166,7 +175,7 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
         )
         self._consumer = consumer
         self._commits = Commits(consumer)
-        self._lanes = Lanes(self._handler, group, on_progress=self._progress.set)
+        self._lanes = Lanes(self._handler, group, on_progress=self._progress.set, on_giving_up=self._give_up)
         self._flow = Flow(
             consumer,
             max_in_flight=self._settings.max_in_flight,
@@ -226,23 +235,16 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
         Cancelling getmany() loses nothing: it hands records out after its last await. It is done only on the
         way out, since it also ends the watch over ``max_poll_interval_ms``.
         """
-        working = asyncio.ensure_future(call)
-        stopping = asyncio.ensure_future(self._stopping.wait())
-        try:
-            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                working.result()
-        finally:
-            for future in (working, stopping):
-                future.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
+        await unless(self._stopping, call)
 
     async def _close(self, consumer: AIOKafkaConsumer) -> None:
         settings = self._settings
         loop = asyncio.get_running_loop()
         end = loop.time() + settings.stop_budget
         if self._lanes is not None and self._commits is not None:
-            await self._lanes.drain(self._partitions.values(), seconds=settings.drain)
+            # What still ran when most messages fail could only add to the dead letters.
+            patience = settings.drain if self._gave_up is None else 0.0
+            await self._lanes.drain(self._partitions.values(), seconds=patience)
             await self._commits(self._partitions, seconds=max(settings.stop_budget * _COMMIT_SHARE, 0.5))
         self._partitions.clear()
         self._was_assigned = False
@@ -252,6 +254,12 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
                 await consumer.stop()
         except (KafkaError, TimeoutError) as error:
             logger.warning("consumer of %s did not stop cleanly: %s", self.group, type(error).__name__)
+
+    def _give_up(self, error: TooManyFailuresError) -> None:
+        if self._gave_up is None:
+            logger.error("consumer of %s gives up: %s", self.group, error)
+            self._gave_up = error
+        self.stop()
 
     async def _pause(self, attempt: int) -> None:
         longest = min(self._settings.first_backoff * 2**attempt, self._settings.most_backoff)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Final
 
+from consumers.failure_limit import TooManyFailuresError
 from consumers.partitions import Partition
 from domain.outbox import RawRecord
 
@@ -19,11 +20,17 @@ class Lanes:
     """Starts a task per key with work; the tasks live in the group of the consumer that polls."""
 
     def __init__(
-        self, handler: Handler, group: asyncio.TaskGroup, *, on_progress: Callable[[], None]
+        self,
+        handler: Handler,
+        group: asyncio.TaskGroup,
+        *,
+        on_progress: Callable[[], None],
+        on_giving_up: Callable[[TooManyFailuresError], None],
     ) -> None:
         self._handler = handler
         self._group = group
         self._on_progress = on_progress
+        self._on_giving_up = on_giving_up
 
     def start(self, partition: Partition, key: Hashable) -> None:
         """Work on the records of ``key`` until there are none."""
@@ -58,14 +65,17 @@ class Lanes:
     async def _handled(self, record: RawRecord) -> bool:
         try:
             await self._handler(record)
+        except TooManyFailuresError as error:
+            self._on_giving_up(error)
+            return False
         except Exception as error:  # noqa: BLE001 - the last stop: a bug must stall its partition, not skip or kill
             logger.error(  # noqa: TRY400 - the error's own text may have the user's words
-                "a handler leaked %s; partition %s of %s stalls at offset %s",
+                "a handler leaked %s at %s; partition %s of %s stalls at offset %s",
                 type(error).__name__,
+                _place(error),
                 record.partition,
                 record.topic,
                 record.offset,
-                extra={"where": _place(error)},
             )
             return False
         return True
@@ -76,4 +86,4 @@ def _place(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return "" if trace is None else f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"
+    return "an unknown place" if trace is None else f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"

@@ -24,13 +24,13 @@ from producers.replies import Replies
 from producers.wire_json import to_json
 from schemas import headers
 from schemas.replies import ErrorBody, ErrorCode, ErrorReply
+from telemetry.logs import log_context
 
 logger = logging.getLogger(__name__)
 
 Answer = Callable[[RawRecord], Awaitable[object]]
 
 _MOST_ANSWER_SECONDS: Final = 30.0
-_MOST_ID_CHARS: Final = 200
 
 
 class Answered(StrEnum):
@@ -67,20 +67,21 @@ class RequestHandler:
     async def __call__(self, record: RawRecord) -> None:
         """Answer ``record``; whatever it holds, nothing is raised."""
         started = time.perf_counter()
-        answered = await self._handled(record)
+        with log_context(topic=record.topic):
+            answered = await self._handled(record)
+            if answered not in (Answered.OK, Answered.FAILED):
+                logger.info("request dropped: %s", answered)
         self._on_answered(answered, time.perf_counter() - started)
-        if answered not in (Answered.OK, Answered.FAILED):
-            logger.info("request dropped: %s", answered, extra={"topic": record.topic})
 
     async def _handled(self, record: RawRecord) -> Answered:
         reply_to = headers.text(record.headers, headers.REPLY_TO)
-        correlation_id = headers.text(record.headers, headers.CORRELATION_ID)
+        correlation_id = headers.correlation_id(record.headers)
         left = self._seconds_left(record)
         if left <= 0:
             return Answered.DEADLINE
         if reply_to is None or not self._replies.allows(reply_to):
             return Answered.REPLY_TOPIC
-        if correlation_id is None or len(correlation_id) > _MOST_ID_CHARS:
+        if correlation_id is None:
             return Answered.UNDECODABLE
         try:
             async with asyncio.timeout(min(left, _MOST_ANSWER_SECONDS)):

@@ -19,6 +19,7 @@ from domain.transcripts import turns_of
 from schemas import conversation as wire
 from schemas import headers
 from schemas.jobs import ExtractionJob
+from telemetry.tracing import traceparent_of
 
 _MOST_NAME_CHARS: Final = 200
 _MOST_ROLE_CHARS: Final = 100
@@ -77,8 +78,8 @@ class Translator:
             messages=self._said(message, ended_at, zone),
             generation=generation,
             origin=origin,
-            traceparent=headers.text(record.headers, headers.TRACEPARENT),
-            correlation_id=headers.text(record.headers, headers.CORRELATION_ID),
+            traceparent=traceparent_of(record.headers),
+            correlation_id=headers.correlation_id(record.headers),
         )
 
     def posted(self, message: wire.MessagePosted, record: RawRecord) -> PostedMessage | None:
@@ -198,8 +199,8 @@ def order_of(job: ExtractionJob, record: RawRecord) -> JobOrder:
         job_id=job.job_id,
         session_id=job.session_id,
         generation=job.generation,
-        traceparent=headers.text(record.headers, headers.TRACEPARENT),
-        correlation_id=headers.text(record.headers, headers.CORRELATION_ID),
+        traceparent=traceparent_of(record.headers),
+        correlation_id=headers.correlation_id(record.headers),
     )
 
 

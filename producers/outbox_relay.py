@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from domain.errors import BrokerUnavailableError, InfrastructureError, PermanentError
 from domain.outbox import Headers, OutboxRecord, WaitingRecord
+from producers.stopping import unless
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +130,7 @@ class OutboxRelay:
         records = await self._source.turn(done)
         self._turned()
         if not records:
-            await self._or_stopped(self._source.wait(_WAIT_SECONDS))
+            await unless(self._stopping, self._source.wait(_WAIT_SECONDS))
             return []
         sent = await self._sent(records)
         if not sent:
@@ -187,19 +188,7 @@ class OutboxRelay:
         self._last_turn = asyncio.get_running_loop().time()
 
     async def _pause(self, seconds: float) -> None:
-        await self._or_stopped(asyncio.sleep(seconds))
-
-    async def _or_stopped(self, call: Coroutine[Any, Any, None]) -> None:
-        working = asyncio.ensure_future(call)
-        stopping = asyncio.ensure_future(self._stopping.wait())
-        try:
-            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                working.result()
-        finally:
-            for future in (working, stopping):
-                future.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
+        await unless(self._stopping, asyncio.sleep(seconds))
 
 
 def _lane(record: OutboxRecord) -> Lane:

@@ -35,6 +35,7 @@ REPLAY_GENERATION: Final = "replay-generation"
 REPLAY_MODE: Final = "replay-mode"
 
 _MOST_DIGITS: Final = 18
+_MOST_ID_CHARS: Final = 200
 
 
 def text(headers: Iterable[tuple[str, bytes]], name: str) -> str | None:
@@ -44,6 +45,12 @@ def text(headers: Iterable[tuple[str, bytes]], name: str) -> str | None:
         if key == name:
             found = _decoded(value)
     return found
+
+
+def correlation_id(headers: Iterable[tuple[str, bytes]]) -> str | None:
+    """Return the correlation id; None where it is none, long, or not printable."""
+    found = text(headers, CORRELATION_ID)
+    return found if found and len(found) <= _MOST_ID_CHARS and found.isprintable() else None
 
 
 def number(headers: Iterable[tuple[str, bytes]], name: str) -> int | None:

@@ -310,7 +310,7 @@ def test_an_order_comes_back_as_it_was_given() -> None:
         avatar_id=UUID(int=0),
         job_id=uuid4(),
         session_id=SESSION,
-        traceparent="00-1",
+        traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         correlation_id="c",
     )
 

@@ -6,6 +6,11 @@ from uuid import uuid4
 
 import pytest
 
+from consumers.failure_limit import FailureLimit, TooManyFailuresError
+from consumers.failures import FailureGuard
+from consumers.keyed import KeyedConsumer
+from consumers.settings import ConsumerSettings
+from domain.errors import InvalidInputError
 from domain.outbox import RawRecord
 from producers.connection import KafkaConnection, Producer
 from tests.integration.kafka.conftest import Consume, MakeTopic, committed, until
@@ -153,3 +158,32 @@ async def test_it_goes_on_polling_and_keeps_its_place_while_it_is_full(
 
     assert len(done) == 40
     assert most <= 4
+
+
+async def test_a_consumer_whose_records_fail_ends_and_says_why_and_buries_no_more(
+    connection: KafkaConnection, producer: Producer, make_topic: MakeTopic
+) -> None:
+    topic, group = await make_topic(2), uuid4().hex
+    await send(producer, topic, *[(f"k{number}", "bad") for number in range(120)])
+    buried: list[RawRecord] = []
+
+    class Graveyard:
+        async def bury(self, record: RawRecord, *, error_class: str, reason: str, attempts: int) -> bool:
+            buried.append(record)
+            return True
+
+    async def handle(record: RawRecord) -> None:
+        raise InvalidInputError("bad")
+
+    guard = FailureGuard(handle, dead_letters=Graveyard(), limit=FailureLimit())
+    consumer = KeyedConsumer(
+        guard, connection, ConsumerSettings(topics=(topic,), group=group, session_timeout_ms=6_000)
+    )
+
+    async with asyncio.timeout(20):
+        with pytest.raises(TooManyFailuresError, match="more than half of the last 100 messages failed"):
+            await consumer.run()
+
+    assert len(buried) == 50
+    ends = [await committed(connection, group, topic, number) or 0 for number in range(2)]
+    assert sum(ends) <= 50

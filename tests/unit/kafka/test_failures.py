@@ -1,5 +1,6 @@
 """What becomes of a record whose handling fails."""
 
+import logging
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ from domain.errors import (
     UndecodableError,
 )
 from domain.outbox import RawRecord
+from telemetry.logs import LineFormatter, LogFormat
 
 pytestmark = pytest.mark.anyio
 
@@ -40,16 +42,18 @@ class Graveyard:
 
 
 class Script:
-    """A handler that raises what it is told to, call by call, and then succeeds."""
+    """A handler that raises or says what it is told to, call by call, and then succeeds."""
 
-    def __init__(self, *errors: Exception) -> None:
-        self._errors = list(errors)
+    def __init__(self, *ends: Exception | Handled) -> None:
+        self._ends = list(ends)
         self.calls = 0
 
-    async def __call__(self, record: RawRecord) -> None:
+    async def __call__(self, record: RawRecord) -> Handled | None:
         self.calls += 1
-        if self._errors:
-            raise self._errors.pop(0)
+        end = self._ends.pop(0) if self._ends else None
+        if isinstance(end, Exception):
+            raise end
+        return end
 
 
 class Waits:
@@ -156,3 +160,47 @@ async def test_half_of_the_records_may_fail() -> None:
 
     assert len(graveyard.letters) == 100
     assert not limit.reached
+
+
+async def test_dead_jobs_count_as_failures_and_those_put_back_as_nothing() -> None:
+    graveyard, told = Graveyard(), list[Handled]()
+    ends = [Handled.PUT_BACK, Handled.PUT_BACK, Handled.DEAD] * 51
+    failing = guard(Script(*ends), graveyard, on_handled=lambda _record, handled: told.append(handled))
+
+    for offset in range(len(ends) - 1):
+        await failing(record(offset))
+    with pytest.raises(TooManyFailuresError, match="more than half of the last 100 messages failed"):
+        await failing(record(len(ends)))
+
+    assert told == ends
+    assert graveyard.letters == []
+
+
+async def test_a_few_failures_after_a_start_do_not_stop_the_consumer() -> None:
+    graveyard = Graveyard()
+    failing = guard(Script(*[InvalidInputError("bad")] * 50), graveyard)
+
+    for offset in range(60):
+        await failing(record(offset))
+
+    assert len(graveyard.letters) == 50
+
+
+async def test_every_line_about_a_record_names_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    formatter = LineFormatter(LogFormat.CONSOLE)
+    lines: list[str] = []
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(formatter.format(record))
+
+    logger, handler = logging.getLogger("consumers.failures"), Lines()
+    logger.addHandler(handler)
+    try:
+        with caplog.at_level(logging.INFO, logger="consumers.failures"):
+            await guard(Script(StorageUnavailableError("away")), Graveyard())(record(7))
+    finally:
+        logger.removeHandler(handler)
+
+    assert len(lines) == 2
+    assert all("topic=t partition=0 offset=7" in line for line in lines)

@@ -11,9 +11,13 @@ from consumers.conversation_ended import ConversationEndedHandler
 from consumers.conversation_messages import MessagePostedHandler
 from consumers.conversation_replay import ConversationReplayHandler
 from consumers.extraction_jobs import ExtractionJobHandler
+from consumers.failures import Handled
+from consumers.injection_requested import InjectionAnswers
 from consumers.translation import Repair, Repairs
 from domain.arrivals import Acceptance, EndedConversation, Origin, PostedMessage, Verdict
 from domain.errors import InvalidInputError, StorageUnavailableError
+from domain.extract_session import Ending
+from domain.injection import Injection, InjectionRequest
 from domain.jobs import JobError, JobKind, JobOrder
 from domain.outbox import Headers, RawRecord
 
@@ -21,6 +25,7 @@ pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SESSION = UUID("00000000-0000-4000-8000-000000000001")
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 def record(body: dict[str, Any], headers: Headers = ()) -> RawRecord:
@@ -67,10 +72,10 @@ async def test_an_ended_conversation_reaches_intake_with_its_trace() -> None:
         intake.accept, on_repairs=intake.repairs.update, on_verdict=intake.verdicts.append
     )
 
-    await handle(record(ended(), headers=(("traceparent", b"00-1"), ("correlation_id", b"\xff"))))
+    await handle(record(ended(), headers=(("traceparent", TRACE.encode()), ("correlation_id", b"\xff"))))
 
     (conversation,) = intake.conversations
-    assert (conversation.origin, conversation.traceparent) == (Origin.LIVE, "00-1")
+    assert (conversation.origin, conversation.traceparent) == (Origin.LIVE, TRACE)
     assert conversation.correlation_id is None
     assert intake.verdicts == [Verdict.ACCEPTED]
 
@@ -133,18 +138,21 @@ async def test_an_id_that_comes_twice_in_a_session_loses_nothing_that_was_said()
 class Extraction:
     """Does jobs, or raises what it is told to."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: Exception | None = None, *, ending: Ending = Ending.DONE) -> None:
         self._error = error
+        self._ending = ending
         self.done: list[tuple[JobOrder, RawRecord]] = []
         self.failed: list[JobError] = []
 
-    async def __call__(self, order: JobOrder, record: RawRecord) -> None:
+    async def __call__(self, order: JobOrder, record: RawRecord) -> Ending:
         if self._error is not None:
             raise self._error
         self.done.append((order, record))
+        return self._ending
 
-    async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> None:
+    async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> Ending:
         self.failed.append(error)
+        return self._ending
 
 
 def job() -> dict[str, Any]:
@@ -182,3 +190,37 @@ async def test_an_outage_during_a_job_is_no_failure_of_it() -> None:
         await ExtractionJobHandler(extraction)(record(job()))
 
     assert extraction.failed == []
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+@pytest.mark.parametrize("error", [None, ZeroDivisionError()])
+async def test_the_end_of_a_job_is_told_to_whoever_counts_failures(
+    ending: Ending, error: Exception | None
+) -> None:
+    handled = await ExtractionJobHandler(Extraction(error, ending=ending))(record(job()))
+
+    assert handled is Handled(ending.value)
+
+
+@pytest.mark.parametrize(
+    "told", [b"a secret that somebody typed", b"00-1", b"\xff", TRACE.encode() + b" more"], ids=repr
+)
+async def test_a_trace_header_that_is_none_is_not_carried_on(told: bytes) -> None:
+    intake, extraction = Intake(), Extraction()
+    headers = (("traceparent", told), ("correlation_id", b"x" * 201))
+
+    await ConversationEndedHandler(intake.accept, on_repairs=intake.repairs.update)(record(ended(), headers))
+    await ExtractionJobHandler(extraction)(record(job(), headers))
+
+    carried = (intake.conversations[0], extraction.done[0][0])
+    assert {(one.traceparent, one.correlation_id) for one in carried} == {(None, None)}
+
+
+async def test_a_mode_of_injection_that_is_not_served_is_refused_and_not_answered_with_another() -> None:
+    async def build(request: InjectionRequest) -> Injection:
+        raise AssertionError(request)
+
+    body = {"external_user_id": "ana", "mode": "relevant", "query": "where does she live"}
+
+    with pytest.raises(InvalidInputError, match=r"^mode: expected ranked$"):
+        await InjectionAnswers(build)(record(body))
