@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from gateway.edge import BearerTokens, BodyLimit, Measured
 from gateway.faults import add_fault_handlers
 from gateway.memory_routes import memory_router
 from gateway.parts import ComponentState, GatewayParts, Readiness
+from telemetry.exposition import exposition
 
 _READY_WITHIN_S: Final = 3.0
 _NOT_READY: Final = 503
@@ -52,7 +53,8 @@ def _add_service_routes(app: FastAPI, parts: GatewayParts) -> None:
     async def metrics() -> Response:
         """Give the metrics in Prometheus' text format."""
         return Response(
-            generate_latest(parts.metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST}
+            exposition(parts.metrics.registry, parts.other_metrics()),
+            headers={"content-type": CONTENT_TYPE_LATEST},
         )
 
     @app.get("/asyncapi", tags=["service"])

@@ -86,6 +86,7 @@ class GatewayParts:
     """Everything that the routes use.
 
     ``answer_within_s`` is how long ``POST /extract`` may take: the model's time-out and five seconds more.
+    ``other_metrics`` gives the metrics of the processes that belong to this one, as their texts.
     """
 
     inject: BuildsInjections
@@ -99,5 +100,6 @@ class GatewayParts:
     answer_within_s: float = 35.0
     body_limit: int = 8_000_000
     tokens: tuple[AccessToken, ...] = ()
+    other_metrics: Callable[[], Sequence[str]] = tuple
     asyncapi: Mapping[str, Any] = field(default_factory=dict)
     version: str = ""

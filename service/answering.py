@@ -1,7 +1,8 @@
 """The roles that answer: the responder over Kafka, and HTTP."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
@@ -21,12 +22,14 @@ from producers.replies import Replies
 from schemas.export import asyncapi
 from service.components import Component
 from service.measured import Counted, MeasuredInjection, NotedFacts
-from service.parts import HttpPart, Recurring, ResponderPart
+from service.parts import HttpPart, ProcessPart, Recurring, ResponderPart
 from service.surroundings import Surroundings
 from storage.forgetting import PostgresForgetting
 from storage.intake import PostgresIntake
 from storage.last_seen import PostgresLastSeen
 from storage.reads import PostgresReads
+
+logger = logging.getLogger(__name__)
 
 _READ: Final = "read"
 _WRITE: Final = "write"
@@ -70,7 +73,7 @@ async def responder_parts(shared: Surroundings) -> Sequence[Component]:
 
 
 async def http_parts(
-    shared: Surroundings, readiness: Readiness, announce: Callable[[str], None]
+    shared: Surroundings, readiness: Readiness, processes: Sequence[ProcessPart]
 ) -> Sequence[Component]:
     """Return the HTTP server, bound to its port."""
     settings = shared.settings
@@ -95,13 +98,14 @@ async def http_parts(
                 AccessToken(secret=token.secret.get_secret_value(), tenant_id=token.tenant_id)
                 for token in settings.api_tokens
             ),
+            other_metrics=lambda: [one.metrics for one in processes if one.metrics is not None],
             asyncapi=asyncapi(shared.topics, version=version("afterword")),
             version=version("afterword"),
         )
     )
     server = HttpServer(app, host=settings.afterword_host, port=settings.memory_port)
     server.bind()
-    announce(f"http://{server.host}:{server.port}")
+    logger.info("HTTP at http://%s:%s", server.host, server.port)
     return [HttpPart(server), stamping]
 
 

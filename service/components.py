@@ -52,21 +52,27 @@ class Components:
     async def run(self, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
         """Run all parts until ``stop``; call ``on_ready`` once when every one serves.
 
+        A part that has not ended within the budget after that is cut off.
+
         Raises:
-            ComponentEndedError: a part ended by itself, or did not end in time.
+            ComponentEndedError: a part failed, or ended by itself; the message says which and why.
         """
         tasks = [asyncio.create_task(part.run(), name=part.name) for part in self._parts]
         telling = asyncio.create_task(self._tell(on_ready))
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+            # In the order of their start: a part may take others with it.
             ended = [task for task in tasks if task.done()]
+            telling.cancel()
             await self._stop(tasks)
         finally:
             for task in (telling, stopping, *tasks):
                 task.cancel()
-            results = await asyncio.gather(telling, stopping, *tasks, return_exceptions=True)
-        _complain(ended, results[2:], asked=stop.is_set())
+            await asyncio.gather(telling, stopping, *tasks, return_exceptions=True)
+        _complain([*ended, *tasks])
+        if ended and not stop.is_set():
+            raise ComponentEndedError(f"{ended[0].get_name()} ended by itself")
 
     async def _tell(self, on_ready: Callable[[], None]) -> None:
         while not all(state.is_ready for state in self.states().values()):
@@ -81,9 +87,15 @@ class Components:
             logger.error("%s did not end in time and is cut off", task.get_name())
 
 
-def _complain(ended: Sequence["asyncio.Task[None]"], results: Sequence[object], *, asked: bool) -> None:
-    for result in results:
-        if isinstance(result, Exception):
-            raise ComponentEndedError(f"a part failed: {type(result).__name__}") from result
-    if ended and not asked:
-        raise ComponentEndedError(f"{ended[0].get_name()} ended by itself")
+def _complain(tasks: Sequence["asyncio.Task[None]"]) -> None:
+    """Raise for the first of ``tasks`` that failed.
+
+    Raises:
+        ComponentEndedError: one did; only what our own errors say is repeated.
+    """
+    for task in tasks:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            logger.error("%s failed", task.get_name(), exc_info=error)
+            why = str(error) if isinstance(error, AfterwordError | OSError) else type(error).__name__
+            raise ComponentEndedError(f"{task.get_name()} failed: {why}") from error

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from producers.client import MemoryClient
 from producers.connection import KafkaConnection
+from producers.stopping import unless
 from service.demo.play import Demo
 from service.embedded.errors import EmbeddedError
 from service.embedded.folders import clear_stale, temporary_folder
@@ -51,10 +52,10 @@ async def stay_up(settings: Settings, stop: asyncio.Event, console: Console) -> 
 
     Raises:
         EmbeddedError: an embedded part cannot start, or ended by itself.
-        ProcessFailedError: the service ended by itself.
+        ProcessFailedError: the service ended by itself, or was interrupted before it was ready.
     """
     console.print("Starting …")
-    async with _running(settings, settings.afterword_data_dir) as running:
+    async with _running(settings, settings.afterword_data_dir, stop) as running:
         console.print(f"AFTERWORD_KAFKA={running.broker.bootstrap_servers}", markup=False)
         console.print(f"HTTP at http://{settings.afterword_host}:{settings.memory_port}/docs", markup=False)
         if settings.database is None:
@@ -80,7 +81,7 @@ async def play_demo(settings: Settings, stop: asyncio.Event, console: Console) -
         console.status("Starting a broker, a database and the service …") as status,
     ):
         # Port 0: a demonstration must not be in the way of a service that runs here.
-        async with _running(settings, folder, MEMORY_PORT="0", LOG_LEVEL="WARNING") as running:
+        async with _running(settings, folder, stop, MEMORY_PORT="0", LOG_LEVEL="WARNING") as running:
             status.stop()
             await _play(running, stop, console)
     console.print("\nDone; everything that was started has been stopped and removed.")
@@ -103,20 +104,22 @@ async def _play(running: Running, stop: asyncio.Event, console: Console) -> None
 
 
 @asynccontextmanager
-async def _running(settings: Settings, folder: Path, **overrides: str) -> AsyncGenerator[Running]:
+async def _running(
+    settings: Settings, folder: Path, stop: asyncio.Event, **overrides: str
+) -> AsyncGenerator[Running]:
     wants = {"postgres": settings.database is None, "broker": settings.kafka is None}
     stack = EmbeddedStack(folder, **wants) if any(wants.values()) else None
     if stack is None:
-        async with _service(settings, None, overrides) as running:
+        async with _service(settings, None, stop, overrides) as running:
             yield running
         return
-    async with stack, _service(settings, stack, overrides) as running:
+    async with stack, _service(settings, stack, stop, overrides) as running:
         yield running
 
 
 @asynccontextmanager
 async def _service(
-    settings: Settings, stack: EmbeddedStack | None, overrides: dict[str, str]
+    settings: Settings, stack: EmbeddedStack | None, stop: asyncio.Event, overrides: dict[str, str]
 ) -> AsyncGenerator[Running]:
     broker = settings.kafka
     environment = dict(overrides)
@@ -129,7 +132,8 @@ async def _service(
         environment |= {"AFTERWORD_KAFKA": stack.bootstrap, **_FOR_EMBEDDED_BROKER}
     process = await ServiceProcess.start((), environment=environment_with(environment))
     try:
-        await process.ready(within=_START_S)
+        if not await unless(stop, process.ready(within=_START_S)):
+            raise ProcessFailedError("stopped before the service was ready")
         yield Running(
             process=process, broker=broker, topic_prefix=settings.afterword_topic_prefix, stack=stack
         )
@@ -154,5 +158,4 @@ async def _until(stop: asyncio.Event, running: Running) -> None:
     finally:
         for waiting in waits:
             waiting.cancel()
-        with suppress(EmbeddedError):
-            await asyncio.gather(*waits, return_exceptions=True)
+        await asyncio.gather(*waits, return_exceptions=True)

@@ -4,14 +4,16 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
+from clients.llm.provider import Completion, Provider, Request
 from consumers.failures import Handled
 from consumers.requests import Answered
 from consumers.translation import Repairs
 from domain.arrivals import Verdict
 from domain.build_injection import BuildInjection
-from domain.errors import ClaimLostError
+from domain.errors import ClaimLostError, ModelRefusedError, UnreadableAnswerError
 from domain.injection import Injection, InjectionRequest
 from domain.jobs import Claim, Job, JobError, JobOrder, JobOutcome, JobStatus
 from domain.outbox import RawRecord
@@ -19,6 +21,8 @@ from domain.ports import Clock, Embedder, EmbedderInfo, Extractor, WindowCandida
 from domain.stores import Extracted, JobStore, LastSeen
 from domain.windows import Window
 from telemetry.metrics import Metrics
+
+_BURIED_HERE: Final = frozenset({Handled.UNDECODABLE, Handled.INVALID, Handled.PERMANENT, Handled.EXHAUSTED})
 
 
 class MeasuredInjection:
@@ -40,8 +44,39 @@ class MeasuredInjection:
         return injection
 
 
+class MeasuredProvider:
+    """Counts the calls of a language model by how they ended, and times them."""
+
+    def __init__(self, provider: Provider, metrics: Metrics) -> None:
+        self._provider = provider
+        self._metrics = metrics
+
+    @property
+    def name(self) -> str:
+        """The name in settings, logs and provenance."""
+        return self._provider.name
+
+    async def complete(self, request: Request, *, timeout: float) -> Completion:
+        """Return the answer to ``request``."""
+        started, outcome = time.perf_counter(), "unavailable"
+        try:
+            completion = await self._provider.complete(request, timeout=timeout)
+            outcome = "answered"
+        except UnreadableAnswerError:
+            outcome = "unreadable"
+            raise
+        except ModelRefusedError:
+            outcome = "refused"
+            raise
+        finally:
+            provider = _kind_of(self.name)
+            self._metrics.model_calls.labels(provider=provider, outcome=outcome).inc()
+            self._metrics.model_seconds.labels(provider=provider).observe(time.perf_counter() - started)
+        return completion
+
+
 class MeasuredExtractor:
-    """Counts calls, tokens and windows that rules stood in for."""
+    """Counts tokens, and windows that rules stood in for."""
 
     def __init__(self, extractor: Extractor, metrics: Metrics) -> None:
         self._extractor = extractor
@@ -49,11 +84,8 @@ class MeasuredExtractor:
 
     async def extract(self, window: Window) -> WindowCandidates:
         """Read ``window``."""
-        started = time.perf_counter()
         read = await self._extractor.extract(window)
-        provider, usage = read.provider.partition("/")[0], read.usage
-        self._metrics.model_seconds.labels(provider=provider).observe(time.perf_counter() - started)
-        self._metrics.model_calls.labels(provider=provider, outcome="answered").inc(max(usage.model_calls, 1))
+        provider, usage = _kind_of(read.provider), read.usage
         self._metrics.model_tokens.labels(provider=provider, direction="in").inc(usage.tokens_in)
         self._metrics.model_tokens.labels(provider=provider, direction="out").inc(usage.tokens_out)
         self._metrics.windows_degraded.inc(int(read.degraded))
@@ -144,6 +176,8 @@ class MeasuredJobs:
         """End the job as dead."""
         await self._jobs.bury(claim, record, error=error)
         self._metrics.jobs.labels(status=JobStatus.DEAD).inc()
+        error_class = Handled.PERMANENT if error.code == "permanent" else Handled.EXHAUSTED
+        self._metrics.dead_letters.labels(error_class=error_class).inc()
 
     async def requeue_stranded(self, *, older_than: timedelta) -> int:
         """Order stranded jobs again."""
@@ -193,7 +227,7 @@ class Counted:
         """Count how the handling of a record ended."""
         topic = record.topic.removeprefix(self._prefix)
         self._metrics.records_handled.labels(topic=topic, outcome=handled).inc()
-        if handled not in (Handled.DONE, Handled.WAITING):
+        if handled in _BURIED_HERE:
             self._metrics.dead_letters.labels(error_class=handled).inc()
 
     def answered(self, topic: str, answered: Answered, seconds: float) -> None:
@@ -201,3 +235,8 @@ class Counted:
         topic = topic.removeprefix(self._prefix)
         self._metrics.requests.labels(topic=topic, outcome=answered).inc()
         self._metrics.request_seconds.labels(topic=topic).observe(seconds)
+
+
+def _kind_of(provider: str) -> str:
+    """Return the wire format in a provider's name, which may hold a model's too."""
+    return provider.partition("/")[0]

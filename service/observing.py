@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
+from producers.topics_admin import existing_topics
 from service.components import Component
-from service.parts import ConsumerPart, Recurring, RelayPart
+from service.parts import ConsumerPart, Reached, Recurring, RelayPart
+from service.processes import Report, tell
 from service.surroundings import Surroundings
 from storage.outbox import backlog
+from telemetry.exposition import exposition
 from telemetry.metrics import Metrics
 
 _EVERY_S: Final = 2.0
@@ -30,6 +33,30 @@ def observing(shared: Surroundings, parts: Sequence[Component]) -> Recurring:
         _observe_pools(shared)
 
     return Recurring("observing", observe, every=_EVERY_S)
+
+
+def reporting(shared: Surroundings, parts: Sequence[Component]) -> Recurring:
+    """Return the component that tells whoever started this process how it is."""
+
+    async def report() -> None:
+        unready = tuple(part.name for part in parts if not part.state().is_ready)
+        tell(Report(metrics=exposition(shared.metrics.registry).decode(), unready=unready))
+
+    return Recurring("reporting", report, every=_EVERY_S)
+
+
+def reached(shared: Surroundings) -> Sequence[Component]:
+    """Return the components that tell whether database and broker are there."""
+
+    async def database() -> None:
+        async with (await shared.pool("read")).connection():
+            # The pool tries a connection before it lends it.
+            return
+
+    async def broker() -> None:
+        await existing_topics(shared.broker)
+
+    return [Reached("database", database), Reached("broker", broker)]
 
 
 def _observe_consumer(metrics: Metrics, part: ConsumerPart) -> None:

@@ -11,6 +11,7 @@ from domain.errors import BrokerUnavailableError, InfrastructureError
 from gateway.parts import ComponentState
 from gateway.server import HttpServer
 from producers.outbox_relay import OutboxRelay
+from producers.stopping import unless
 from service.processes import ProcessFailedError, ServiceProcess
 from service.settings import environment_with
 
@@ -21,7 +22,10 @@ _JOINING: Final = ComponentState(is_ready=False, detail="joining its group")
 _SILENT: Final = ComponentState(is_ready=False, detail="the broker does not answer")
 _STALLED: Final = ComponentState(is_ready=False, detail="a partition stands still; see the log")
 _STARTING: Final = ComponentState(is_ready=False, detail="starting")
+_AWAY: Final = ComponentState(is_ready=False, detail="does not answer")
 _ASSIGNMENT_S: Final = 15.0
+_LOOK_S: Final = 5.0
+_LOOK_WITHIN_S: Final = 5.0
 _AGAIN_S: Final = 1.0
 # A database or broker that is not there yet is waited for, by that process as by this one.
 _CHILD_READY_S: Final = 86_400.0
@@ -100,16 +104,16 @@ class ResponderPart:
         try:
             while not self._stopping.is_set():
                 try:
-                    await self._responder.start()
-                    await self._assigned()
+                    await unless(self._stopping, self._serve())
                     await self._stopping.wait()
                 except BrokerUnavailableError as error:
                     logger.warning("the responder waits: %s", error)
-                    await _pause(self._stopping, _AGAIN_S)
+                    await unless(self._stopping, asyncio.sleep(_AGAIN_S))
         finally:
             await self._responder.stop()
 
-    async def _assigned(self) -> None:
+    async def _serve(self) -> None:
+        await self._responder.start()
         # A replica beyond the number of partitions never gets one; it stands by and is ready all the same.
         try:
             async with asyncio.timeout(_ASSIGNMENT_S):
@@ -141,18 +145,28 @@ class HttpPart:
 
 
 class ProcessPart:
-    """Roles in a process of their own."""
+    """Roles in a process of their own, which has ``within`` seconds to end."""
 
     def __init__(self, roles: Sequence[str], *, within: float) -> None:
         self.name = "+".join(roles)
         self._roles = ",".join(roles)
         self._within = within
         self._stopping = asyncio.Event()
+        self._process: ServiceProcess | None = None
         self._is_ready = False
 
+    @property
+    def metrics(self) -> str | None:
+        """The metrics that the process told last."""
+        report = self._process.report if self._process is not None else None
+        return report.metrics if report is not None else None
+
     def state(self) -> ComponentState:
-        """Say whether the process serves."""
-        return _READY if self._is_ready else _STARTING
+        """Say whether the process serves, by what it told last."""
+        if not self._is_ready or self._process is None:
+            return _STARTING
+        report = self._process.report
+        return _SILENT if report is not None and report.unready else _READY
 
     def stop(self) -> None:
         """Let the process end."""
@@ -161,6 +175,7 @@ class ProcessPart:
     async def run(self) -> None:
         """Run the process until ``stop``; end when it ends, so that the whole is started anew together."""
         process = await ServiceProcess.start(("--roles", self._roles), environment=environment_with({}))
+        self._process = process
         ending = asyncio.create_task(self._watch(process))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -205,7 +220,7 @@ class Recurring:
         """Work until ``stop``; a database or broker that is away is tried again the next time."""
         while not self._stopping.is_set():
             await self._once()
-            await _pause(self._stopping, self._every)
+            await unless(self._stopping, asyncio.sleep(self._every))
         if self._also_at_end:
             await self._once()
 
@@ -216,9 +231,37 @@ class Recurring:
             logger.warning("%s is put off: %s", self.name, type(error).__name__)
 
 
-async def _pause(stopping: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await stopping.wait()
-    except TimeoutError:
-        return
+class Reached:
+    """Something outside that the service needs; looked at now and then, and only then known to be there."""
+
+    def __init__(self, name: str, look: Callable[[], Awaitable[None]], *, every: float = _LOOK_S) -> None:
+        self.name = name
+        self._look = look
+        self._every = every
+        self._stopping = asyncio.Event()
+        self._state = _STARTING
+
+    def state(self) -> ComponentState:
+        """Say whether it answered the last time."""
+        return self._state
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Look until ``stop``."""
+        while not self._stopping.is_set():
+            await unless(self._stopping, self._once())
+            await unless(self._stopping, asyncio.sleep(self._every))
+
+    async def _once(self) -> None:
+        try:
+            async with asyncio.timeout(_LOOK_WITHIN_S):
+                await self._look()
+        except (InfrastructureError, TimeoutError) as error:
+            if self._state is not _AWAY:
+                logger.warning("%s does not answer: %s", self.name, type(error).__name__)
+            self._state = _AWAY
+        else:
+            self._state = _READY

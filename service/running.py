@@ -3,28 +3,29 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
 
 from domain.errors import AfterwordError
 from gateway.parts import ComponentState
+from producers.stopping import unless
 from producers.topics_admin import TopicsAdmin
 from service.answering import http_parts, responder_parts
 from service.components import Component, Components
-from service.observing import observing
+from service.observing import observing, reached, reporting
 from service.parts import ProcessPart
 from service.processes import stdin_ended
 from service.roles import Role, split
 from service.settings import Settings, unknown_names
 from service.surroundings import Surroundings, when_there
-from service.wiring import topic_settings
+from service.wiring import stop_budget, topic_settings
 from service.writing import extraction_parts, intake_parts, relay_parts, upkeep_parts
 from storage.migrate import migrate
 from telemetry.logs import configure_logging
 
 logger = logging.getLogger(__name__)
 
+_CHILD_SHARE = 0.9
 _FIXED = {Role.INTAKE: intake_parts, Role.EXTRACTION: extraction_parts, Role.RELAY: relay_parts}
 
 
@@ -49,25 +50,31 @@ async def run_service(
     for name in unknown_names():
         logger.warning("nothing reads the setting %s", name)
     here, apart = split(roles)
-    async with asyncio.TaskGroup() as group:
-        watching = group.create_task(_stop_with_stdin(stop)) if bound_to_stdin else None
-        try:
-            await _Running(settings, here, apart).run(stop, on_ready)
-        finally:
-            if watching is not None:
-                watching.cancel()
+    watching = asyncio.create_task(_stop_with_stdin(stop)) if bound_to_stdin else None
+    try:
+        await _Running(settings, here, apart, is_bound=bound_to_stdin).run(stop, on_ready)
+    finally:
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
 
 async def _stop_with_stdin(stop: asyncio.Event) -> None:
-    await stdin_ended()
-    stop.set()
+    try:
+        await stdin_ended()
+    finally:
+        # Also when it cannot be watched: a process that nothing binds would outlive who started it.
+        stop.set()
 
 
 class _Running:
     """The roles of this process, and the process for those that need one of their own."""
 
-    def __init__(self, settings: Settings, here: frozenset[Role], apart: frozenset[Role]) -> None:
+    def __init__(
+        self, settings: Settings, here: frozenset[Role], apart: frozenset[Role], *, is_bound: bool
+    ) -> None:
         self._settings = settings
+        self._is_bound = is_bound
         self._here = here
         self._apart = apart
         self._components: Components | None = None
@@ -75,11 +82,18 @@ class _Running:
     async def run(self, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
         async with Surroundings(self._settings) as shared:
             shared.metrics.built(version=version("afterword"), python=sys.version.split()[0])
-            if not await _unless(stop, self._prepare(shared)):
-                return
-            parts = [*await self._parts(shared), *_apart(self._apart, self._settings)]
-            self._components = Components(parts, budget=self._settings.afterword_shutdown_sec)
-            await self._components.run(stop, on_ready)
+            parts: list[Component] = []
+            if await unless(stop, self._set_up(shared, parts)):
+                self._components = Components(parts, budget=stop_budget(self._settings).parts)
+                await self._components.run(stop, on_ready)
+
+    async def _set_up(self, shared: Surroundings, parts: list[Component]) -> None:
+        await self._prepare(shared)
+        parts += _apart(self._apart, self._settings)
+        parts += await self._parts(shared, [part for part in parts if isinstance(part, ProcessPart)])
+        parts.append(observing(shared, parts))
+        if self._is_bound:
+            parts.append(reporting(shared, parts))
 
     async def _prepare(self, shared: Surroundings) -> None:
         """Bring the database up to date and create the topics, waiting for both."""
@@ -90,7 +104,7 @@ class _Running:
             admin = TopicsAdmin(shared.broker, shared.topics, topic_settings(self._settings))
             await when_there("the broker", admin.create_missing)
 
-    async def _parts(self, shared: Surroundings) -> Sequence[Component]:
+    async def _parts(self, shared: Surroundings, processes: Sequence[ProcessPart]) -> Sequence[Component]:
         parts: list[Component] = []
         for role in sorted(self._here, key=list(Role).index):
             match role:
@@ -101,10 +115,10 @@ class _Running:
                 case Role.UPKEEP:
                     parts += await upkeep_parts(shared)
                 case Role.HTTP:
-                    parts += await http_parts(shared, self._states, _announce)
+                    parts += [*await http_parts(shared, self._states, processes), *reached(shared)]
                 case Role.COMMANDS:
                     logger.info("the role %s has nothing to do in this version", role)
-        return [*parts, observing(shared, parts)]
+        return parts
 
     async def _states(self) -> Mapping[str, ComponentState]:
         if self._components is None:
@@ -115,23 +129,5 @@ class _Running:
 def _apart(roles: frozenset[Role], settings: Settings) -> Sequence[Component]:
     if not roles:
         return ()
-    return (ProcessPart(sorted(roles), within=settings.afterword_shutdown_sec),)
-
-
-def _announce(url: str) -> None:
-    logger.info("HTTP at %s", url)
-
-
-async def _unless(stop: asyncio.Event, preparing: Coroutine[Any, Any, None]) -> bool:
-    """Await ``preparing`` unless ``stop`` comes first; say whether it ended."""
-    work, stopping = asyncio.create_task(preparing), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            return False
-        work.result()
-        return True
-    finally:
-        for task in (work, stopping):
-            task.cancel()
-        await asyncio.gather(work, stopping, return_exceptions=True)
+    # A little less than the budget of all parts: whoever is cut off cannot see to a child any more.
+    return (ProcessPart(sorted(roles), within=stop_budget(settings).parts * _CHILD_SHARE),)

@@ -19,7 +19,7 @@ from producers.encoding import Encoder
 from schemas.topics import Topics
 from service.connections import DatabaseConnection
 from service.settings import Settings
-from service.wiring import SystemClock, broker_of, database_of, worker_name
+from service.wiring import SystemClock, broker_of, database_of, stop_budget, worker_name
 from storage.outbox import PostgresOutbox
 from storage.outgoing import Outgoing
 from storage.pool import Database, open_database
@@ -60,19 +60,21 @@ class Surroundings:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._exit.aclose()
+        try:
+            async with asyncio.timeout(stop_budget(self.settings).closing):
+                await self._exit.aclose()
+        except TimeoutError:
+            logger.warning("connections could not be closed in time")
 
     async def pool(self, name: str) -> Database:
-        """Return the pool called ``name``, opening it on first use.
-
-        Raises:
-            StorageUnavailableError: the database is away.
-        """
+        """Return the pool called ``name``, opening it on first use; a database that is away is waited for."""
         if name not in self.pools:
-            dsn = self.database.url.get_secret_value()
-            opened = open_database(dsn, max_size=self.settings.db_pool_max)
-            self.pools[name] = await self._exit.enter_async_context(opened)
+            self.pools[name] = await when_there("the database", self._opened)
         return self.pools[name]
+
+    async def _opened(self) -> Database:
+        dsn = self.database.url.get_secret_value()
+        return await self._exit.enter_async_context(open_database(dsn, max_size=self.settings.db_pool_max))
 
     async def http(self) -> httpx.AsyncClient:
         """Return the HTTP client for models and embedders."""

@@ -1,5 +1,7 @@
 """From settings to objects: the adapters and use cases of a process, with nothing started yet."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import uuid4
@@ -20,6 +22,7 @@ from clients.llm.prompt import ExtractionPrompt
 from clients.llm.provider import Provider
 from domain.errors import InvalidInputError
 from domain.extract_session import ExtractionLimits
+from domain.memory.timeline import Rules
 from domain.memory.vocabulary import builtin_vocabulary
 from domain.model_fallback import FallbackExtractor, ModelFallback
 from domain.ports import EmbedderInfo, Extractor
@@ -33,6 +36,8 @@ from service.settings import Settings
 _MS_PER_HOUR: Final = 3_600_000
 _DEFAULT_DISTANCE: Final = 0.1
 _REMOTE_MAX_CHARS: Final = 2_000
+_CLOSING_S: Final = 5.0
+_CLOSING_SHARE: Final = 0.25
 
 ServiceEmbedder = LocalEmbedder | RemoteEmbedder
 
@@ -89,6 +94,20 @@ def worker_name(settings: Settings) -> str:
     return settings.afterword_instance_id or f"worker-{uuid4().hex[:12]}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopBudget:
+    """What of the time from SIGTERM to the end is for the parts, and what for closing connections."""
+
+    parts: float
+    closing: float
+
+
+def stop_budget(settings: Settings) -> StopBudget:
+    """Return how the time of a stop is shared out; both together are what is set."""
+    closing = min(_CLOSING_S, settings.afterword_shutdown_sec * _CLOSING_SHARE)
+    return StopBudget(parts=settings.afterword_shutdown_sec - closing, closing=closing)
+
+
 def extraction_limits(settings: Settings) -> ExtractionLimits:
     """Return how long and how often extraction tries."""
     return ExtractionLimits(
@@ -106,6 +125,11 @@ def policy_of(settings: Settings) -> Policy:
     return Policy(
         min_confidence=settings.memory_min_confidence, pending_confidence=settings.memory_pending_confidence
     )
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Return how confident a statement must be for the fold: to be a fact, and to wait for another."""
+    return Rules(keep=settings.memory_min_confidence, hold=settings.memory_pending_confidence)
 
 
 def embedder_of(settings: Settings, http: httpx.AsyncClient) -> ServiceEmbedder:
@@ -138,11 +162,13 @@ def embedder_of(settings: Settings, http: httpx.AsyncClient) -> ServiceEmbedder:
     return (TeiEmbedder if is_tei else OpenAIEmbedder)(endpoint=endpoint, info=info)
 
 
-def extractor_of(settings: Settings, http: httpx.AsyncClient) -> Extractor:
-    """Return the models in their order with the rules behind them, or the rules alone."""
+def extractor_of(
+    settings: Settings, http: httpx.AsyncClient, *, measured: Callable[[Provider], Provider]
+) -> Extractor:
+    """Return the models in their order, each ``measured``, with the rules behind them, or rules alone."""
     vocabulary = builtin_vocabulary()
     rules = RuleExtractor(vocabulary=vocabulary, languages=FastTextLanguageGuesser())
-    providers = [_provider(one, settings, http) for one in settings.providers]
+    providers = [measured(_provider(one, settings, http)) for one in settings.providers]
     if not providers:
         rules.load("en")
         return rules

@@ -9,9 +9,8 @@ from consumers.conversation_messages import MessagePostedHandler
 from consumers.conversation_replay import ConversationReplayHandler
 from consumers.extraction_jobs import ExtractionJobHandler
 from consumers.failure_limit import FailureLimit
-from consumers.failures import FailureGuard
+from consumers.failures import FailureGuard, Work
 from consumers.keyed import KeyedConsumer
-from consumers.lanes import Handler
 from consumers.settings import ConsumerSettings
 from domain.accept_conversation import AcceptConversation, AcceptMessage
 from domain.extract_session import ExtractSession
@@ -19,10 +18,10 @@ from domain.outbox import WaitingRecord
 from producers.outbox_relay import OutboxRelay
 from schemas.topics import LANES
 from service.components import Component
-from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs
+from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs, MeasuredProvider
 from service.parts import ConsumerPart, Recurring, RelayPart
 from service.surroundings import Surroundings, when_there
-from service.wiring import embedder_of, extraction_limits, extractor_of, policy_of
+from service.wiring import embedder_of, extraction_limits, extractor_of, policy_of, rules_of, stop_budget
 from storage.dead_letters import PostgresDeadLetters
 from storage.embedders import require_embedder
 from storage.intake import PostgresIntake
@@ -42,7 +41,7 @@ async def intake_parts(shared: Surroundings) -> Sequence[Component]:
     accept = AcceptConversation(intake=intake, tokenizer=shared.tokenizer, grace=grace)
     post = AcceptMessage(intake=intake, tokenizer=shared.tokenizer, grace=grace)
     counted, topics = _counted(shared), shared.topics
-    handlers: dict[str, tuple[str, Handler]] = {
+    handlers: dict[str, tuple[str, Work]] = {
         "intake": (
             topics.ended,
             ConversationEndedHandler(accept, on_repairs=counted.repairs, on_verdict=counted.verdict),
@@ -64,9 +63,12 @@ async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
     shared.at_end(embedder.aclose)
     await embedder.start()
     metrics = shared.metrics
+    extractor = extractor_of(
+        shared.settings, await shared.http(), measured=lambda provider: MeasuredProvider(provider, metrics)
+    )
     extract = ExtractSession(
         jobs=MeasuredJobs(await _jobs(shared), metrics, shared.clock),
-        extractor=MeasuredExtractor(extractor_of(shared.settings, await shared.http()), metrics),
+        extractor=MeasuredExtractor(extractor, metrics),
         embedder=MeasuredEmbedder(embedder, metrics),
         policy=policy_of(shared.settings),
         limits=extraction_limits(shared.settings),
@@ -103,6 +105,7 @@ async def _jobs(shared: Surroundings) -> PostgresJobs:
         tokenizer=shared.tokenizer,
         clock=shared.clock,
         worker=shared.worker,
+        rules=rules_of(shared.settings),
     )
 
 
@@ -110,7 +113,7 @@ def _counted(shared: Surroundings) -> Counted:
     return Counted(shared.metrics, topic_prefix=shared.topics.prefix)
 
 
-async def _consumer(shared: Surroundings, name: str, topic: str, handler: Handler) -> ConsumerPart:
+async def _consumer(shared: Surroundings, name: str, topic: str, handler: Work) -> ConsumerPart:
     settings, prefix = shared.settings, shared.topics.prefix
     dead_letters = PostgresDeadLetters(
         await shared.pool(_WRITE), outgoing=shared.outgoing, clock=shared.clock
@@ -129,7 +132,7 @@ async def _consumer(shared: Surroundings, name: str, topic: str, handler: Handle
             instance_id=f"{instance}.{name}" if instance else None,
             max_in_flight=settings.afterword_jobs_in_flight,
             drain=settings.afterword_drain_sec,
-            stop_budget=settings.afterword_shutdown_sec,
+            stop_budget=stop_budget(settings).parts,
             fetch_max_wait_ms=settings.afterword_fetch_wait_ms or _FETCH_WAIT_MS,
             session_timeout_ms=settings.afterword_session_timeout_ms,
             heartbeat_interval_ms=settings.afterword_heartbeat_ms,

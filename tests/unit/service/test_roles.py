@@ -18,8 +18,8 @@ def test_an_unknown_role_is_named_with_those_that_are_known() -> None:
 
 
 def test_the_responder_runs_apart_from_whatever_else_there_is() -> None:
-    assert split(ALL_ROLES) == (ALL_ROLES - {Role.RESPONDER}, {Role.RESPONDER})
+    assert split(ALL_ROLES) == (ALL_ROLES - {Role.RESPONDER}, frozenset({Role.RESPONDER}))
 
 
 def test_the_responder_alone_needs_no_further_process() -> None:
-    assert split({Role.RESPONDER}) == ({Role.RESPONDER}, frozenset())
+    assert split({Role.RESPONDER}) == (frozenset({Role.RESPONDER}), frozenset[Role]())
