@@ -43,6 +43,7 @@ class Stage:
             case "kill database":
                 self.postgres.kill()
                 await self.postgres.restart()
+                await self.tables.reconnect()
 
 
 @asynccontextmanager
@@ -53,6 +54,7 @@ async def stage(
     prefix: str,
     folder: Path,
     is_static: bool = True,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Stage]:
     """Give a service with an empty database; ``is_static``: a start is the same member of its groups."""
     url = postgres.create_database()
@@ -62,7 +64,7 @@ async def stage(
         kafka=kafka.bootstrap,
         database_url=url,
         topic_prefix=prefix,
-        settings=static,
+        settings={**static, **(settings or {})},
     )
     try:
         async with service, looking(url) as tables:

@@ -52,16 +52,32 @@ Row = Mapping[str, Any]
 @asynccontextmanager
 async def looking(database_url: str) -> AsyncGenerator["Tables"]:
     """Give the tables behind ``database_url``."""
-    connection = await AsyncConnection.connect(database_url, autocommit=True, row_factory=dict_row)
-    async with connection:
-        yield Tables(connection)
+    tables = Tables(database_url, await _connected(database_url))
+    try:
+        yield tables
+    finally:
+        await tables.close()
+
+
+async def _connected(database_url: str) -> "AsyncConnection[dict[str, Any]]":
+    return await AsyncConnection[dict[str, Any]].connect(database_url, autocommit=True, row_factory=dict_row)
 
 
 class Tables:
     """Reads the tables."""
 
-    def __init__(self, connection: "AsyncConnection[dict[str, Any]]") -> None:
+    def __init__(self, database_url: str, connection: "AsyncConnection[dict[str, Any]]") -> None:
+        self._url = database_url
         self._connection = connection
+
+    async def close(self) -> None:
+        """Look no more."""
+        await self._connection.close()
+
+    async def reconnect(self) -> None:
+        """Look again at a database that was killed."""
+        await self.close()
+        self._connection = await _connected(self._url)
 
     async def rows(self, statement: LiteralString, params: Mapping[str, Any] | None = None) -> list[Row]:
         """Return the rows of ``statement``."""
