@@ -10,6 +10,7 @@ from typing import Final
 
 import aiohttp
 import httpx
+import orjson
 from httpx_aiohttp import HttpxAiohttpClient
 
 from domain.errors import PermanentError, TransientError
@@ -66,7 +67,8 @@ class JsonEndpoint:
         self.name = name or httpx.URL(url).host
         self._client = client
         self._url = url
-        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        authorization = {"authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"content-type": "application/json", **authorization}
         self._timeout = timeout
 
     async def post(self, payload: Mapping[str, object], *, timeout: float | None = None) -> bytes:
@@ -81,7 +83,7 @@ class JsonEndpoint:
         try:
             async with asyncio.timeout(seconds):
                 response = await self._client.post(
-                    self._url, json=payload, headers=self._headers, timeout=patience
+                    self._url, content=orjson.dumps(payload), headers=self._headers, timeout=patience
                 )
         except (TimeoutError, httpx.ReadTimeout) as exc:
             # Not again: whoever is slow now would take the time that the next provider needs.

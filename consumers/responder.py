@@ -61,23 +61,25 @@ class Responder:
             logger=None,
             apply_types=False,
         )
-        self._subscribers = []
-        for topic, handler in handlers.items():
-            subscriber = self._broker.subscriber(
-                topic,
-                group_id=f"{settings.group}.{topic}",
-                auto_offset_reset="latest",
-                fetch_max_wait_ms=settings.fetch_max_wait_ms,
-                session_timeout_ms=settings.session_timeout_ms,
-                heartbeat_interval_ms=settings.heartbeat_interval_ms,
-                ack_policy=AckPolicy.ACK_FIRST,
-                max_workers=settings.workers,
-                no_reply=True,
-                parser=_parsed,
-                decoder=_as_raw_record,
-            )
-            subscriber(handler)
-            self._subscribers.append(subscriber)
+        # One consumer for all topics: each consumer asks the broker anew every few milliseconds.
+        self._subscriber = self._broker.subscriber(
+            *handlers,
+            group_id=settings.group,
+            auto_offset_reset="latest",
+            fetch_max_wait_ms=settings.fetch_max_wait_ms,
+            session_timeout_ms=settings.session_timeout_ms,
+            heartbeat_interval_ms=settings.heartbeat_interval_ms,
+            ack_policy=AckPolicy.ACK_FIRST,
+            max_workers=settings.workers,
+            no_reply=True,
+            parser=_parsed,
+            decoder=_as_raw_record,
+        )
+
+        async def dispatch(record: RawRecord) -> None:
+            await handlers[record.topic](record)
+
+        self._subscriber(dispatch)
 
     async def start(self) -> None:
         """Begin to answer.
@@ -101,19 +103,20 @@ class Responder:
 
     @property
     def serves(self) -> bool:
-        """Whether every topic is being read, as far as the group has given us partitions."""
-        return all(subscriber.running and subscriber.consumer is not None for subscriber in self._subscribers)
+        """Whether requests are being read, as far as the group has given us partitions."""
+        return self._subscriber.running and self._subscriber.consumer is not None
 
     async def ready(self) -> None:
         """Return when the group has assigned partitions and their positions are known.
 
         Only for one replica: a second one may never get a partition.
         """
-        for subscriber in self._subscribers:
-            while subscriber.consumer is None or not subscriber.consumer.assignment():
-                await asyncio.sleep(_READY_SECONDS)
-            for partition in subscriber.consumer.assignment():
-                await subscriber.consumer.position(partition)
+        consumer = self._subscriber.consumer
+        while consumer is None or not consumer.assignment():
+            await asyncio.sleep(_READY_SECONDS)
+            consumer = self._subscriber.consumer
+        for partition in consumer.assignment():
+            await consumer.position(partition)
 
 
 async def _parsed(
