@@ -85,14 +85,22 @@ async def _service(
         yield service
 
 
+def _told(process: psutil.Process) -> tuple[str, str]:
+    """Return command line and name, empty for a process that has just ended."""
+    try:
+        return " ".join(process.cmdline()), process.name()
+    except psutil.NoSuchProcess:
+        return "", ""
+
+
 def _pids(service: RunningService, model: ScriptedModel) -> dict[str, int]:
     children = psutil.Process().children()
     found = {"service": service.pid, "stand-in": model.pid}
     for child in children:
-        command = " ".join(child.cmdline())
-        if any(name in command for name in _BROKERS):
+        command, name = _told(child)
+        if any(broker in command for broker in _BROKERS):
             found["broker"] = child.pid
-        elif "postgres" in child.name() and child.pid not in found.values():
+        elif "postgres" in name and child.pid not in found.values():
             found["PostgreSQL"] = child.pid
     return found
 

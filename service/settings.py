@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     afterword_heartbeat_ms: Annotated[int, Field(ge=100, le=600_000)] = 3_000
     """How often a consumer says that it lives; a third of the time above or less."""
     afterword_fetch_wait_ms: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """How long the broker may hold an empty answer back. Unset: 10 for requests, 20 for everything else."""
+    """How long the broker may hold an empty answer back. Unset: 10 for requests, 100 for everything else."""
     afterword_instance_id: Name | None = None
     """Stable name of this replica, different for each: a restart goes on at once, without a time-out."""
     afterword_topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,80}$")] = ""

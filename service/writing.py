@@ -28,7 +28,8 @@ from storage.intake import PostgresIntake
 from storage.jobs import PostgresJobs
 
 _WRITE: Final = "write"
-_FETCH_WAIT_MS: Final = 20
+# Longer than a busy consumer needs, since seven idle ones ask anew each time it runs out.
+_FETCH_WAIT_MS: Final = 100
 _STRANDED: Final = timedelta(minutes=10)
 _UPKEEP_S: Final = 60.0
 
