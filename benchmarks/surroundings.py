@@ -71,7 +71,7 @@ async def _service(
 ) -> AsyncGenerator[RunningService]:
     service = RunningService(
         folder,
-        kafka=on.kafka.bootstrap,
+        kafka=on.kafka,
         database_url=url,
         topic_prefix=f"bench-{uuid4().hex[:8]}.",
         settings={

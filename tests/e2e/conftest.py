@@ -31,7 +31,7 @@ def afterword(
     url = postgres.create_database()
     service = RunningService(
         tmp_path_factory.mktemp("afterword"),
-        kafka=kafka.bootstrap,
+        kafka=kafka,
         database_url=url,
         topic_prefix=f"e2e-{uuid4().hex[:6]}.",
         settings={"AFTERWORD_ENDED_GRACE_SEC": str(GRACE_S)},

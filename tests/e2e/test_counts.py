@@ -39,7 +39,7 @@ async def test_a_conversation_costs_no_more_than_its_budget(
     async with counted(migrated_url) as (url, counter):
         service = RunningService(
             tmp_path,
-            kafka=kafka.bootstrap,
+            kafka=kafka,
             database_url=url,
             topic_prefix=topic_prefix,
             settings={

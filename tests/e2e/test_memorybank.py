@@ -56,7 +56,7 @@ async def _playing(
 ) -> AsyncGenerator[tuple[RunningService, Tables]]:
     """Give a service with an empty database of its own."""
     url = postgres.create_database()
-    service = RunningService(folder, kafka=kafka.bootstrap, database_url=url, topic_prefix=prefix)
+    service = RunningService(folder, kafka=kafka, database_url=url, topic_prefix=prefix)
     try:
         async with service, looking(url) as tables:
             yield service, tables

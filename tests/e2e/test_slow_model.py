@@ -35,7 +35,7 @@ async def service(
     url = postgres.create_database()
     service = RunningService(
         tmp_path,
-        kafka=kafka.bootstrap,
+        kafka=kafka,
         database_url=url,
         topic_prefix=topic_prefix,
         settings={

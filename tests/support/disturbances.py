@@ -61,7 +61,7 @@ async def stage(
     static = _STATIC if is_static and kafka.kind != "tansu" else {}
     service = RunningService(
         folder,
-        kafka=kafka.bootstrap,
+        kafka=kafka,
         database_url=url,
         topic_prefix=prefix,
         settings={**static, **(settings or {})},

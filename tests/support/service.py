@@ -14,12 +14,19 @@ import psutil
 
 from schemas.topics import Topics
 from service.embedded.children import Child, Program, free_port, start_child
+from tests.support.kafka import KafkaServer
 
 # What keeps a test from waiting: a dead member is noticed soon, and six partitions are enough.
 QUICK: Final[Mapping[str, str]] = {
     "AFTERWORD_PARTITIONS": "6",
     "AFTERWORD_SESSION_TIMEOUT_MS": "6000",
     "AFTERWORD_HEARTBEAT_MS": "500",
+}
+ON_TANSU: Final[Mapping[str, str]] = {
+    **QUICK,
+    "AFTERWORD_SESSION_TIMEOUT_MS": "2000",
+    "AFTERWORD_KAFKA_IDEMPOTENCE": "false",
+    "AFTERWORD_FETCH_WAIT_MS": "3",
 }
 _POLL_S: Final = 0.02
 _PROTOCOL: Final = re.compile(r"^postgres(ql)?://")
@@ -36,7 +43,7 @@ class RunningService:
         self,
         folder: Path,
         *,
-        kafka: str,
+        kafka: KafkaServer,
         database_url: str,
         topic_prefix: str,
         settings: Mapping[str, str] | None = None,
@@ -44,18 +51,18 @@ class RunningService:
     ) -> None:
         assert _PROTOCOL.match(database_url)
         folder.mkdir(parents=True, exist_ok=True)
-        self.kafka = kafka
+        self.kafka = kafka.bootstrap
         self.database_url = database_url
         self.topics = Topics(topic_prefix)
         self.starts = 0
         self._folder = folder
         self._arguments = tuple(arguments)
         self._environment = {
-            "AFTERWORD_KAFKA": kafka,
+            "AFTERWORD_KAFKA": kafka.bootstrap,
             "AFTERWORD_DATABASE_URL": database_url,
             "AFTERWORD_TOPIC_PREFIX": topic_prefix,
             "HOME": str(folder),
-            **QUICK,
+            **(ON_TANSU if kafka.kind == "tansu" else QUICK),
             **(settings or {}),
         }
         self._child: Child | None = None
