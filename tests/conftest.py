@@ -1,17 +1,28 @@
 """Fixtures of every kind of test: one broker and one database server a run, one database a test."""
 
 import asyncio
+import os
 from collections.abc import Generator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from storage.migrate import migrate
 from tests.support.kafka import KafkaServer, running_kafka
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.summary import SERVERS, write_servers, write_skipped
 from tests.support.surroundings import Surroundings, read_surroundings
+
+_SLOW = [HealthCheck.too_slow]
+# The quick run tries the same histories each time, so that a new failure has a change for its reason; the long one
+# (FOLD_PROFILE=long) looks for new histories.
+settings.register_profile(
+    "quick", max_examples=120, deadline=None, derandomize=True, suppress_health_check=_SLOW
+)
+settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=_SLOW)
+settings.load_profile(os.environ.get("FOLD_PROFILE", "quick"))  # noqa: TID251 - not a setting of the service
 
 
 @pytest.fixture(scope="session")

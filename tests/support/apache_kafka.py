@@ -140,7 +140,8 @@ class ApacheKafka:
         self._properties.write_text(
             _PROPERTIES.format(port=self._port, controller=controller, data=self._folder / "data")
         )
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # One that begins with a hyphen would be read as an option.
+        cluster = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
         tool = (
             "kafka.tools.StorageTool",
             "format",

@@ -77,20 +77,26 @@ async def test_an_offset_is_committed_only_when_all_below_it_are_done(
 
 
 async def test_a_handler_that_leaks_stalls_its_partition_visibly_and_skips_nothing(
-    connection: KafkaConnection, producer: Producer, make_topic: MakeTopic, consuming: Consume
+    connection: KafkaConnection,
+    producer: Producer,
+    make_topic: MakeTopic,
+    consuming: Consume,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     topic, group = await make_topic(1), uuid4().hex
     await send(producer, topic, ("a", "1"), ("b", "bug"), ("c", "3"))
 
     async def handle(record: RawRecord) -> None:
         if record.value == b"bug":
-            raise ZeroDivisionError
+            raise ZeroDivisionError("their words")
 
     async with consuming(handle, topic, group) as consumer:
         await until(lambda: consumer.stalled == 1)
         assert not consumer.healthy()
 
     assert await committed(connection, group, topic) == 1
+    assert "a handler leaked ZeroDivisionError" in caplog.text
+    assert "their words" not in caplog.text
 
 
 async def test_work_in_hand_is_finished_and_committed_when_a_second_member_joins(

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, LiteralString
 
@@ -103,6 +104,17 @@ async def test_the_same_session_again_makes_no_new_revision(stores: Stores) -> N
     assert await stores.rows(FACTS) == before
     assert revised.session_id == again.session.session_id
     assert (await stores.events()).count("memory.fact.created") == 1
+
+
+async def test_what_a_session_said_twice_is_one_piece_of_evidence(stores: Stores) -> None:
+    claim = await stores.claimed(ended("s", "I live in Porto"))
+    once = extracted(claim, candidate("home_city", "Porto"))
+    twice = replace(once, assertions=(*once.assertions, *once.assertions))
+    await stores.jobs().commit(claim, twice, JobOutcome())
+
+    assert len(await stores.rows("SELECT 1 FROM lis.assertions")) == 1
+    found = await stores.rows("SELECT fact_value, reinforced FROM lis.memory_facts")
+    assert [(one["fact_value"], one["reinforced"]) for one in found] == [("Porto", 0)]
 
 
 async def test_a_revision_takes_back_what_the_session_no_longer_says(stores: Stores) -> None:

@@ -192,6 +192,17 @@ async def test_the_plan_of_the_tenant_decides_the_lane(stores: Stores) -> None:
     assert topics == ["extraction.jobs.priority.v1", "extraction.jobs.replay.v1"]
 
 
+async def test_the_plan_of_another_tenant_decides_nothing(stores: Stores) -> None:
+    await stores.run(
+        "INSERT INTO lis.tenants (tenant_id, plan) VALUES ('other', 'enterprise'), ('third', 'growth')"
+    )
+    for tenant in (TENANT, "third", "other"):
+        await stores.accept(ended(tenant, "hello", tenant=tenant))
+
+    lanes = [one["topic"].split(".")[2] for one in await stores.orders()]
+    assert lanes == ["bulk", "standard", "priority"]
+
+
 async def test_a_session_of_another_user_is_not_taken_over(stores: Stores) -> None:
     await stores.accept(ended("s", "I live in Porto"))
 

@@ -9,6 +9,7 @@ import pytest
 
 from domain.jobs import JobError, JobOutcome, JobStatus
 from domain.outbox import RawRecord
+from storage.job_rows import changed
 from tests.integration.storage.stores import (
     DEADLINE,
     TENANT,
@@ -124,6 +125,15 @@ async def test_a_job_whose_record_was_lost_is_ordered_again_once(stores: Stores)
 
     assert (early, late) == (0, [1, 0])
     assert len(await stores.orders()) == 1
+
+
+async def test_a_change_of_a_job_that_is_told_again_has_the_id_that_it_had(stores: Stores) -> None:
+    await stores.claimed(ended("s", "I live in Porto"))
+    row = await job_row(stores)
+    told = [changed(change, row).event_id for change in ("started", "started", "completed")]
+
+    assert told[0] == told[1] != told[2]
+    assert changed("started", {**row, "fence": 2}).event_id != told[0]
 
 
 async def test_the_outcome_is_kept_with_the_job(stores: Stores) -> None:

@@ -52,6 +52,21 @@ async def test_what_is_not_due_waits(database: Database, migrated_url: str) -> N
     assert [one.record.value for one in found] == [b"2"]
 
 
+async def test_no_row_overtakes_one_of_a_lower_id(database: Database, migrated_url: str) -> None:
+    source = PostgresOutbox(migrated_url)
+    await write(database, b"1", b"2", b"3")
+    async with database.connection() as conn:
+        # The table has this row last from now on.
+        await conn.execute("UPDATE lis.outbox SET topic = 'other' WHERE value = '1'")
+    async with database.transaction() as holding:
+        await holding.execute("SELECT 1 FROM lis.outbox WHERE value = '2' FOR UPDATE")
+        async with asyncio.timeout(5):
+            found = await source.turn([])
+    await source.resign()
+
+    assert [one.record.value for one in found] == [b"1", b"2", b"3"]
+
+
 async def test_one_relay_leads_and_the_next_one_follows_it(database: Database, migrated_url: str) -> None:
     first, second = PostgresOutbox(migrated_url), PostgresOutbox(migrated_url)
     leads = [await first.lead(), await second.lead(), await first.lead()]

@@ -83,7 +83,7 @@ async def test_sessions_that_are_not_remembered_yet_are_named(stores: Stores) ->
 
 
 async def test_nobody_reads_the_memory_of_another(stores: Stores) -> None:
-    await stores.remember(ended("s", "hello"), candidate("likes", "tea"))
+    remembered = await stores.remember(ended("s", "hello"), candidate("likes", "tea"))
     reads, user_id = stores.reads(), ANA.user_id
     assert user_id is not None
     listed = FactsQuery(tenant_id=TENANT, user=ANA, statuses=frozenset())
@@ -99,6 +99,7 @@ async def test_nobody_reads_the_memory_of_another(stores: Stores) -> None:
 
     assert [len(one) for one in strangers] == [0] * 7
     assert await reads.job("other", job_id=None, session_id=session_id("s")) is None
+    assert await reads.job("other", job_id=remembered.job_id, session_id=None) is None
     assert len(await reads.session_facts(TENANT, user_id, session_id("s"))) == 1
 
 

@@ -25,10 +25,17 @@ WITHOUT_A_USER: Final = {
     "job_sql.TAKE_STRANDED": "jobs of everybody whose record was lost",
     "reads.FIND_JOB": "a job by its id, or by its session's",
 }
+#: The jobs of everybody, and facts by ids that a read of their scope gave: the id is made of the scope.
+WITHOUT_A_TENANT: Final = {
+    "job_sql.TAKE_STRANDED": ["FROM extraction_jobs AS o"],
+    "last_seen.STAMP": ["JOIN memory_facts AS h"],
+}
 USER_TABLES: Final = (
     "sessions|chat_messages|session_windows|extraction_jobs|assertions|judgements|slot_links|retractions|text_vectors|"
     "memory_facts|memory_versions|scopes|pending_candidates|clarifications|contradiction_notes|recall|proxy_users"
 )
+
+_MENTION: Final = re.compile(rf"\b(FROM|JOIN|UPDATE|INTO)\s+lis\.({USER_TABLES})\b(?:\s+AS\s+(\w+))?")
 
 
 def statements() -> Iterator[tuple[str, str]]:
@@ -73,22 +80,37 @@ def test_a_statement_is_small_enough_for_its_conversion_to_be_kept(name: str) ->
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_on_rows_of_a_user_names_tenant_and_user(name: str) -> None:
     text = STATEMENTS[name]
-    if not re.search(rf"lis\.({USER_TABLES})\b", text) or name in WITHOUT_A_USER:
-        return
 
-    for place in _places(text):
-        assert "tenant_id" in place, f"no tenant in {place}"
-        assert "user_id" in place, f"no user in {place}"
+    assert list(_unnamed(text, "tenant_id")) == WITHOUT_A_TENANT.get(name, [])
+    if name not in WITHOUT_A_USER:
+        assert list(_unnamed(text, "(?:external_)?user_id")) == []
+
+
+def test_what_the_database_does_by_itself_names_tenant_and_user() -> None:
+    for migration in load_migrations():
+        assert list(_unnamed(migration.sql, "tenant_id")) == []
+        assert list(_unnamed(migration.sql, "user_id")) == []
 
 
 def test_every_exception_is_a_statement() -> None:
-    assert set(WITHOUT_A_USER) <= set(STATEMENTS)
+    assert {*WITHOUT_A_USER, *WITHOUT_A_TENANT} <= set(STATEMENTS)
 
 
-def test_a_statement_without_its_tenant_is_found() -> None:
-    text = "SELECT f.fact_id FROM lis.memory_facts AS f WHERE f.user_id = %(user_id)s"
-
-    assert any("tenant_id" not in place for place in _places(text))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT f.tenant_id FROM lis.memory_facts AS f WHERE f.user_id = %(user_id)s",
+        "DELETE FROM lis.recall WHERE user_id = %(user_id)s RETURNING tenant_id",
+        "UPDATE lis.sessions AS s SET revision = 1 FROM json_to_recordset(%(a)s) AS g (tenant_id text)"
+        " WHERE s.user_id = g.user_id",
+        "SELECT 1 FROM lis.recall AS r JOIN lis.assertions AS a ON a.user_id = r.user_id"
+        " WHERE r.tenant_id = %(tenant_id)s",
+        "SELECT 1 FROM lis.recall AS r JOIN lis.assertions AS a ON a.tenant_id = r.tenant_id",
+        "INSERT INTO lis.scopes AS c (user_id, avatar_id) SELECT user_id, avatar_id FROM given",
+    ],
+)
+def test_a_statement_without_its_tenant_is_found(text: str) -> None:
+    assert len(list(_unnamed(text, "tenant_id"))) == 1
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
@@ -97,9 +119,16 @@ def test_migrations_are_numbered_without_gaps() -> None:
     assert versions == list(range(1, len(versions) + 1))
 
 
-def _places(text: str) -> Iterator[str]:
-    """Yield, for each mention of a table of a user, the part in which its rows are chosen."""
-    for mention in re.finditer(rf"(?:FROM|JOIN|UPDATE|INTO)\s+lis\.(?:{USER_TABLES})\b", text):
-        rest = text[mention.start() :]
-        end = re.search(r"\n\s*\)|\bJOIN lis\.", rest[4:])
-        yield rest[: end.start() + 4] if end else rest
+def _unnamed(text: str, column: str) -> Iterator[str]:
+    """Yield each mention of a table of a user whose rows are chosen, or written, without ``column``."""
+    mentions = list(_MENTION.finditer(text))
+    for mention in mentions:
+        verb, table, alias = mention.groups()
+        if verb == "INTO":
+            if not re.match(rf"[^(]*\([^)]*\b{column}\b", text[mention.end() :]):
+                yield f"{verb} {table}"
+            continue
+        own = rf"{alias}\.{column}" if alias else rf"(?<![.\w]){column}"
+        compared = re.findall(rf"(?:{own}|\({own}[^()]*\)|\([^()]*, {own}\))\s*(?:=|IN\b)", text)
+        if len(compared) < sum(one[1] != "INTO" and one[3] == alias for one in mentions):
+            yield f"{verb} {table} AS {alias}"

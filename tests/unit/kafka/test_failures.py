@@ -204,3 +204,19 @@ async def test_every_line_about_a_record_names_its_place(caplog: pytest.LogCaptu
 
     assert len(lines) == 2
     assert all("topic=t partition=0 offset=7" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "error", [None, StorageUnavailableError("their words"), InvalidInputError("no user", field="user_id")]
+)
+async def test_no_line_about_a_record_quotes_it(
+    caplog: pytest.LogCaptureFixture, error: Exception | None
+) -> None:
+    spoken = RawRecord(topic="t", partition=0, offset=1, key=b"k", value=b"their words", headers=())
+    script = Script(*[error] if error is not None else [])
+
+    with caplog.at_level(logging.DEBUG):
+        await guard(script, Graveyard())(spoken)
+
+    assert caplog.messages
+    assert "their words" not in caplog.text

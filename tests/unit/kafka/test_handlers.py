@@ -13,6 +13,7 @@ from consumers.conversation_replay import ConversationReplayHandler
 from consumers.extraction_jobs import ExtractionJobHandler
 from consumers.failures import Handled
 from consumers.injection_requested import InjectionAnswers
+from consumers.requests import error_reply
 from consumers.translation import Repair, Repairs
 from domain.arrivals import Acceptance, EndedConversation, Origin, PostedMessage, Verdict
 from domain.errors import InvalidInputError, StorageUnavailableError
@@ -224,3 +225,7 @@ async def test_a_mode_of_injection_that_is_not_served_is_refused_and_not_answere
 
     with pytest.raises(InvalidInputError, match=r"^mode: expected ranked$"):
         await InjectionAnswers(build)(record(body))
+
+
+def test_a_reply_never_quotes_a_bug() -> None:
+    assert b"their words" not in error_reply(ZeroDivisionError("their words"))
