@@ -15,9 +15,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.integration]
 async def test_killing_the_service_ends_its_responder_and_its_embedder(
     kafka: KafkaServer, database_url: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    service = RunningService(
-        tmp_path, kafka=kafka.bootstrap, database_url=database_url, topic_prefix=topic_prefix
-    )
+    service = RunningService(tmp_path, kafka=kafka, database_url=database_url, topic_prefix=topic_prefix)
     try:
         await service.start()
         children = psutil.Process(service.pid).children(recursive=True)
