@@ -12,7 +12,6 @@ _SPACE: Final = re.compile(r"\s+")
 _MARKUP: Final = str.maketrans(
     {"<": "\u2039", ">": "\u203a", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")"}
 )
-_OPENS_BLOCK: Final = re.compile(r"^(?:[#>*+=|~-]+|\d+[.)])\s*")
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -24,5 +23,4 @@ def fact_line(category: str, fact_key: str, value: str) -> str:
 def quoted(value: str) -> str:
     """Return ``value`` on one line and without marks that a prompt or a page would read as structure."""
     visible = "".join(" " if unicodedata.category(c) in _HIDDEN and c != "\u200d" else c for c in value)
-    flat = _SPACE.sub(" ", visible.translate(_MARKUP)).strip()
-    return _OPENS_BLOCK.sub("", flat)
+    return _SPACE.sub(" ", visible.translate(_MARKUP)).strip()

@@ -9,12 +9,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from domain.candidates import Candidate, Method
 from domain.conversation import Message
 from domain.memory.assertions import Corrects
+from domain.memory.slots import SELF
 from domain.memory.stances import Stance
 from domain.memory.values import EVERYTHING, normalise
 from domain.rules.clauses import EXCERPT_CHARS, Sentence, sentences
 from domain.rules.dialogue import Repair, chosen, confirmed, last_question, renamed, repaired, short_answer
+from domain.rules.forgetting import Forgotten, forgotten_slots
 from domain.rules.languages import PassageLanguage
-from domain.rules.rulebook import ForgetTarget, Rulebook
+from domain.rules.rulebook import Rulebook
 from domain.rules.settling import numbered
 from domain.rules.statements import Source, StatementReader
 from domain.rules.voice import Passage, own_words
@@ -175,9 +177,7 @@ class WindowReader:
             return None
         what = text[match.end() :].strip(" .!?,")
         stated = [replace(one, stance=Stance.FORGETS, amends=None) for one in reader.read(what, source)]
-        targets = [one for one in book.forget if one.slot != EVERYTHING and one.words.search(what)]
-        if not stated and any(one.slot == EVERYTHING and one.words.search(what) for one in book.forget):
-            targets = [ForgetTarget(slot=EVERYTHING, qualifier="", words=book.anchor)]
+        targets = forgotten_slots(what, book)
         return [*stated, *(_forgets(target, text, source) for target in targets)]
 
     def _main_language(self, own: str) -> str | None:
@@ -226,12 +226,14 @@ def _is_same_slot(one: Candidate, other: Candidate) -> bool:
     return (one.key, one.about, one.qualifier) == (other.key, other.about, other.qualifier)
 
 
-def _forgets(target: ForgetTarget, text: str, source: Source) -> Candidate:
-    what = " ".join(filter(None, (target.qualifier, target.slot.replace("_", " "))))
+def _forgets(target: Forgotten, text: str, source: Source) -> Candidate:
+    of = f"of {target.about}" if target.about != SELF else ""
+    what = " ".join(filter(None, (target.qualifier, target.slot.replace("_", " "), of)))
     return Candidate(
         category="fact",
         key=target.slot,
         value=EVERYTHING,
+        about=target.about,
         qualifier=target.qualifier,
         stance=Stance.FORGETS,
         content=f"User asked to forget {'everything' if target.slot == EVERYTHING else what}.",
