@@ -40,12 +40,16 @@ def storage_errors() -> Iterator[None]:
     except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as exc:
         raise ContendedError(f"the database gave up a transaction: {type(exc).__name__}") from exc
     except _AWAY as exc:
-        # The text of a database error may quote a row; the class says enough.
-        raise StorageUnavailableError(
-            f"the database did not take the statement: {type(exc).__name__}"
-        ) from exc
+        raise StorageUnavailableError(_reason(exc)) from exc
     except psycopg.DataError as exc:
         raise InvalidInputError(f"the database cannot hold a value: {type(exc).__name__}") from exc
+
+
+def _reason(error: Exception) -> str:
+    """Say what happened; the text of an error that a statement met may quote a row, that of a connection not."""
+    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None and str(error):
+        return f"the database cannot be reached: {str(error).splitlines()[0]}"
+    return f"the database did not take the statement: {type(error).__name__}"
 
 
 class Database:

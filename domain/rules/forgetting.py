@@ -25,8 +25,8 @@ class Forgotten:
 def forgotten_slots(what: str, book: Rulebook) -> Sequence[Forgotten]:
     """Return the slots that ``what``, the object of a request to forget, names by their words.
 
-    It is everything only where nothing else is said: "everything about my car" is not. Where it names a person
-    or an animal of the user's, only what is known of those is meant, never the user's own.
+    It is everything only where nothing else is said: "everything about my car" is not. Where it names a
+    person or an animal of the user's, only what is known of those is meant, never the user's own.
     """
     if any(one.slot == EVERYTHING and one.words.fullmatch(what) for one in book.forget):
         return [Forgotten(slot=EVERYTHING)]
