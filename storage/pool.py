@@ -46,7 +46,7 @@ def storage_errors() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Say what happened; the text of an error that a statement met may quote a row, that of a connection not."""
+    """Say what happened; only the text of a failed connection cannot quote a row."""
     if isinstance(error, psycopg.OperationalError) and error.sqlstate is None and str(error):
         return f"the database cannot be reached: {str(error).splitlines()[0]}"
     return f"the database did not take the statement: {type(error).__name__}"
