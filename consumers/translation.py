@@ -144,9 +144,10 @@ class Translator:
                 name=self._short(message.name, _MOST_NAME_CHARS),
             )
 
-    def _distinct(self, messages: Iterable[Message]) -> Iterable[Message]:
+    def _distinct(self, messages: Sequence[Message]) -> Iterable[Message]:
         """Give a message whose id came before in its session another id; drop it if it says the same."""
         seen: dict[str, Message] = {}
+        taken = {message.message_id for message in messages}
         for message in messages:
             first = seen.setdefault(message.message_id, message)
             if first is message:
@@ -154,7 +155,11 @@ class Translator:
                 continue
             self.repairs[Repair.REPEATED_ID] += 1
             if (first.role, first.content) != (message.role, message.content):
-                yield replace(message, message_id=f"{message.message_id}#{message.position}")
+                other = f"{message.message_id}#{message.position}"
+                while other in taken:
+                    other += "#"
+                taken.add(other)
+                yield replace(message, message_id=other)
 
     def _id(self, given: str | int | None, position: int) -> str:
         cleaned = self._clean(str(given)).strip()[:_MOST_NAME_CHARS] if given is not None else ""

@@ -1,6 +1,5 @@
 """Take in ended conversations and single messages: cleaned, without secrets, once each."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -28,7 +27,7 @@ class AcceptConversation:
         messages = conversation.messages
         if messages is None:
             return await self._intake.accept(conversation, {}, grace=self._grace)
-        kept = tuple(_without_secrets(messages))
+        kept = tuple(map(_redacted, messages))
         recall = {message.message_id: self._words(message, conversation.language) for message in kept}
         return await self._intake.accept(replace(conversation, messages=kept), recall, grace=self._grace)
 
@@ -50,13 +49,15 @@ class AcceptMessage:
         Raises:
             StorageUnavailableError: nothing was stored; the same call may be made again.
         """
-        message = replace(posted.message, content=redact(posted.message.content))
+        message = _redacted(posted.message)
         recall = self._tokenizer(message.content, posted.language)
         await self._intake.post(replace(posted, message=message), recall, grace=self._grace)
 
 
-def _without_secrets(messages: Iterable[Message]) -> Iterable[Message]:
+def _redacted(message: Message) -> Message:
     """Replace secrets before anything is stored; the raw text is not kept anywhere but in dead letters."""
-    for message in messages:
-        clean = redact(message.content)
-        yield message if clean == message.content else replace(message, content=clean)
+    content = redact(message.content)
+    name = redact(message.name) if message.name is not None else None
+    if (content, name) == (message.content, message.name):
+        return message
+    return replace(message, content=content, name=name)

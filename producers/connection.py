@@ -117,6 +117,10 @@ class Producer:
         acknowledged = await self.enqueue(topic, value, key=key, headers=headers, partition=partition)
         await self.settle([acknowledged])
 
+    def lacks(self, topic: str) -> bool:
+        """Say whether the broker, as far as it was asked, has no such topic."""
+        return self._producer is not None and not self._producer.client.cluster.partitions_for_topic(topic)
+
     async def enqueue(
         self,
         topic: str,

@@ -1,6 +1,7 @@
 """What every message of the contract has in common, and how bytes become one without quoting them back."""
 
 import json
+import re
 from datetime import datetime
 from typing import Annotated, Final, TypeVar
 
@@ -10,6 +11,7 @@ from pydantic_core import ErrorDetails
 _EARLIEST_YEAR: Final = 1900
 _LATEST_YEAR: Final = 2200
 _MOST_FIELD_CHARS: Final = 80
+_LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 class WireError(Exception):
@@ -48,9 +50,13 @@ Moment = Annotated[datetime, AfterValidator(_plausible)]
 """A time that may lack its zone."""
 
 Identifier = Annotated[
-    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\ufffd]+$")
 ]
-"""An id of somebody else: printable, short, and of one line."""
+"""An id of somebody else: printable, short, and of one line.
+
+None with a replacement mark: two ids that were mended could be the same one, and two users would share one
+memory.
+"""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -92,7 +98,8 @@ def _mended(raw: bytes) -> bytes:
         value = json.loads(raw.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         raise WireError("expected JSON in UTF-8", readable=False) from None
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    text = json.dumps(value, ensure_ascii=False)
+    return _LONE_SURROGATE.sub("\ufffd", text).encode()
 
 
 def _path(detail: ErrorDetails) -> str:

@@ -229,7 +229,8 @@ class PostgresIntake:
             job_id = job_id_of(posted.tenant_id, posted.session_id, LIVE)
             job = await _lock_job(conn, posted.tenant_id, user_id, job_id)
             messages = await _messages(conn, posted, user_id)
-            whole = together(messages, [posted.message])
+            # Post and end come over different topics: whichever came first, the wording of the end counts.
+            whole = together([posted.message], messages)
             if content_digest(whole) == content_digest(messages):
                 return
             await self._replace(conn, posted, whole, recall, user_id)

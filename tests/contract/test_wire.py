@@ -141,6 +141,30 @@ def test_nul_lone_surrogates_and_invalid_utf8_are_cleaned_and_never_refuse_a_ses
     assert translator.repairs[Repair.CLEANED_TEXT] >= 1
 
 
+@pytest.mark.parametrize("name", [b"Jos\xe9", b"Jos\\ud800", b"Jos\xef\xbf\xbd"])
+@pytest.mark.parametrize("field", ["tenant_id", "external_user_id"])
+def test_an_id_that_is_not_utf8_is_refused_since_two_of_them_could_become_one(
+    field: str, name: bytes
+) -> None:
+    raw = ended(**{field: "NAME"}).replace(b"NAME", name)
+
+    with pytest.raises(InvalidInputError, match=field):
+        decode(wire.ConversationEnded, raw)
+
+
+def test_messages_with_repeated_ids_are_all_kept_under_ids_of_their_own() -> None:
+    ids = ("a", "a#2", "a", "a#2#", "a")
+    messages = [
+        {"message_id": given, "role": "user", "content": f"{place}"} for place, given in enumerate(ids)
+    ]
+
+    conversation, _ = translated(ended(messages=messages))
+
+    assert conversation.messages is not None
+    assert [message.content for message in conversation.messages] == ["0", "1", "2", "3", "4"]
+    assert len({message.message_id for message in conversation.messages}) == len(ids)
+
+
 def test_a_transcript_becomes_turns_where_it_says_who_speaks() -> None:
     conversation, _ = translated(ended(transcript="User: I moved.\nTo Oslo.\nAssistant: Nice: really."))
 

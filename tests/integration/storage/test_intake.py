@@ -160,6 +160,24 @@ async def test_messages_after_the_end_are_one_new_revision_after_the_grace(store
     assert [one["is_later"] for one in await stores.orders()] == [False, True]
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_the_wording_of_the_end_counts_whether_a_message_was_posted_before_or_after(
+    stores: Stores, *, is_late: bool
+) -> None:
+    other_wording = posted("s", 0, "I live in Leeds")
+    if not is_late:
+        await post(stores, other_wording)
+    await stores.accept(ended("s", "I live in Porto"))
+    if is_late:
+        await post(stores, other_wording)
+
+    stored = await stores.rows("SELECT content FROM lis.chat_messages")
+    job = await stores.reads().job(TENANT, job_id=None, session_id=session_id("s"))
+    assert [one["content"] for one in stored] == ["I live in Porto"]
+    assert job is not None
+    assert job.revision == 1
+
+
 async def test_one_external_user_is_one_user_however_many_come_at_once(stores: Stores) -> None:
     visitor = UserRef(external_user_id="visitor-7")
     results = await asyncio.gather(

@@ -1,6 +1,7 @@
 """What reaches intake of what was said."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -68,4 +69,15 @@ async def test_a_secret_does_not_reach_the_tables_with_a_single_message() -> Non
     await accept(PostedMessage(tenant_id="acme", user=USER, session_id=SESSION, message=SAID))
 
     assert [MARK in one.content for one in intake.messages] == [True]
+    assert SECRET not in f"{intake.messages} {intake.words}"
+
+
+async def test_a_secret_in_the_name_of_a_speaker_does_not_reach_the_tables() -> None:
+    intake = Intake()
+    accept = AcceptMessage(intake=intake, tokenizer=words_of, grace=GRACE)
+    named = replace(SAID, content="Hello.", name=f"password: {SECRET}")
+
+    await accept(PostedMessage(tenant_id="acme", user=USER, session_id=SESSION, message=named))
+
+    assert [one.content for one in intake.messages] == ["Hello."]
     assert SECRET not in f"{intake.messages} {intake.words}"
