@@ -19,6 +19,7 @@ from domain.errors import (
 )
 from domain.outbox import RawRecord
 from domain.stores import DeadLetterStore
+from schemas.headers import redriven
 from telemetry.logs import log_context
 
 logger = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class FailureGuard:
         if handled is Handled.DONE:
             self._limit.succeeded()
         elif handled is Handled.DEAD:
-            self._limit.failed()
+            self._count_failure(record)
 
     async def _outcome(self, record: RawRecord) -> Handled:
         attempts = 1
@@ -124,7 +125,7 @@ class FailureGuard:
     async def _buried(
         self, record: RawRecord, error: Exception, handled: Handled, *, attempts: int
     ) -> Handled:
-        self._limit.failed()
+        self._count_failure(record)
         reason = f"{type(error).__name__}: {error}"[:_MOST_REASON_CHARS]
 
         async def bury() -> None:
@@ -132,6 +133,11 @@ class FailureGuard:
 
         await self._in_place(record, bury)
         return handled
+
+    def _count_failure(self, record: RawRecord) -> None:
+        """Count against the limit; what a person sent again and dies again says nothing of most messages."""
+        if redriven(record.headers) is None:
+            self._limit.failed()
 
     async def _in_place(self, record: RawRecord, call: Callable[[], Awaitable[T]]) -> T:
         """Repeat ``call`` for as long as the database or the broker is away."""

@@ -1,6 +1,7 @@
 """Headers of records: their names, and how they are read without trusting them."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -29,6 +30,9 @@ DLQ_ERROR_CLASS: Final = "dlq-error-class"
 DLQ_ATTEMPTS: Final = "dlq-attempts"
 DLQ_FIRST_FAILED_AT: Final = "dlq-first-failed-at"
 DLQ_REPLAYS: Final = "dlq-replays"
+DLQ_KIND: Final = "dlq-kind"
+DLQ_SENT_MS: Final = "dlq-sent-ms"
+MESSAGE: Final = "message"
 
 REPLAY_ID: Final = "replay-id"
 REPLAY_GENERATION: Final = "replay-generation"
@@ -36,6 +40,18 @@ REPLAY_MODE: Final = "replay-mode"
 
 _MOST_DIGITS: Final = 18
 _MOST_ID_CHARS: Final = 200
+_MOST_TOPIC_CHARS: Final = 249
+_MOST_INT: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redriven:
+    """Which dead letter a record is, that was sent on its way again for the ``replays``-th time."""
+
+    topic: str
+    partition: int
+    offset: int
+    replays: int
 
 
 def text(headers: Iterable[tuple[str, bytes]], name: str) -> str | None:
@@ -59,6 +75,20 @@ def number(headers: Iterable[tuple[str, bytes]], name: str) -> int | None:
     if value is None or not value.isascii() or not value.isdigit() or len(value) > _MOST_DIGITS:
         return None
     return int(value)
+
+
+def redriven(headers: Iterable[tuple[str, bytes]]) -> Redriven | None:
+    """Return the dead letter that a record with ``headers`` says to be; None when it says no such thing."""
+    found = tuple(headers)
+    topic = text(found, DLQ_TOPIC)
+    partition, offset = number(found, DLQ_PARTITION), number(found, DLQ_OFFSET)
+    replays = number(found, DLQ_REPLAYS)
+    if topic is None or partition is None or offset is None or replays is None:
+        return None
+    is_place = topic.isprintable() and len(topic) <= _MOST_TOPIC_CHARS and partition <= _MOST_INT
+    if not is_place or not 0 < replays <= _MOST_INT:
+        return None
+    return Redriven(topic=topic, partition=partition, offset=offset, replays=replays)
 
 
 def _decoded(value: bytes | None) -> str | None:

@@ -19,7 +19,7 @@ from producers.encoding import Encoder
 from schemas.topics import Topics
 from service.connections import DatabaseConnection
 from service.settings import Settings
-from service.wiring import SystemClock, broker_of, database_of, stop_budget, worker_name
+from service.wiring import SystemClock, broker_of, database_of, event_source, stop_budget, worker_name
 from storage.outbox import PostgresOutbox
 from storage.outgoing import Outgoing
 from storage.pool import Database, open_database
@@ -46,9 +46,8 @@ class Surroundings:
         self.worker = worker_name(settings)
         self.tokenizer = RecallTokenizer(stemmer=SnowballStemmer())
         self.outbox = PostgresOutbox(self.database.direct_url.get_secret_value())
-        source = f"afterword/{self.topics.prefix}" if self.topics.prefix else "afterword"
         self.outgoing = Outgoing(
-            encode=Encoder(self.topics, source),
+            encode=Encoder(self.topics, event_source(self.topics)),
             encode_dead_letter=DeadLetterEncoder(self.topics),
             wake=self.outbox.notify,
         )

@@ -30,6 +30,7 @@ from domain.rules.extractor import RuleExtractor
 from domain.validation import Policy
 from producers.connection import KafkaConnection
 from producers.topics_admin import TopicSettings
+from schemas.topics import Topics
 from service.connections import DatabaseConnection, EmbedderKind, ModelProvider, ProviderKind
 from service.settings import Settings
 
@@ -92,6 +93,11 @@ def topic_settings(settings: Settings) -> TopicSettings:
 def worker_name(settings: Settings) -> str:
     """Name this process in jobs; stable where the replica has a name."""
     return settings.afterword_instance_id or f"worker-{uuid4().hex[:12]}"
+
+
+def event_source(topics: Topics) -> str:
+    """Name this installation in its events."""
+    return f"afterword/{topics.prefix}" if topics.prefix else "afterword"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

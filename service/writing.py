@@ -11,11 +11,13 @@ from consumers.extraction_jobs import ExtractionJobHandler
 from consumers.failure_limit import FailureLimit
 from consumers.failures import FailureGuard, Work
 from consumers.keyed import KeyedConsumer
+from consumers.redriven import Redriven
 from consumers.settings import ConsumerSettings
 from domain.accept_conversation import AcceptConversation, AcceptMessage
 from domain.extract_session import ExtractSession
 from domain.outbox import WaitingRecord
 from producers.outbox_relay import OutboxRelay
+from schemas.headers import MESSAGE
 from schemas.topics import LANES
 from service.components import Component
 from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs, MeasuredProvider
@@ -42,16 +44,16 @@ async def intake_parts(shared: Surroundings) -> Sequence[Component]:
     accept = AcceptConversation(intake=intake, tokenizer=shared.tokenizer, grace=grace)
     post = AcceptMessage(intake=intake, tokenizer=shared.tokenizer, grace=grace)
     counted, topics = _counted(shared), shared.topics
+    posted = MessagePostedHandler(post, on_repairs=counted.repairs)
+    replayed = ConversationReplayHandler(accept, on_repairs=counted.repairs, on_verdict=counted.verdict)
+    letters = await _dead_letters(shared)
     handlers: dict[str, tuple[str, Work]] = {
         "intake": (
             topics.ended,
             ConversationEndedHandler(accept, on_repairs=counted.repairs, on_verdict=counted.verdict),
         ),
-        "messages": (topics.messages, MessagePostedHandler(post, on_repairs=counted.repairs)),
-        "replay": (
-            topics.replay,
-            ConversationReplayHandler(accept, on_repairs=counted.repairs, on_verdict=counted.verdict),
-        ),
+        "messages": (topics.messages, posted),
+        "replay": (topics.replay, Redriven(replayed, letters=letters, kinds={MESSAGE: posted})),
     }
     return [await _consumer(shared, name, topic, handler) for name, (topic, handler) in handlers.items()]
 
@@ -75,7 +77,7 @@ async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
         limits=extraction_limits(shared.settings),
         clock=shared.clock,
     )
-    handler = ExtractionJobHandler(extract)
+    handler = Redriven(ExtractionJobHandler(extract), letters=await _dead_letters(shared))
     return [await _consumer(shared, f"jobs.{lane}", shared.topics.jobs(lane), handler) for lane in LANES]
 
 
@@ -114,11 +116,13 @@ def _counted(shared: Surroundings) -> Counted:
     return Counted(shared.metrics, topic_prefix=shared.topics.prefix)
 
 
+async def _dead_letters(shared: Surroundings) -> PostgresDeadLetters:
+    return PostgresDeadLetters(await shared.pool(_WRITE), outgoing=shared.outgoing, clock=shared.clock)
+
+
 async def _consumer(shared: Surroundings, name: str, topic: str, handler: Work) -> ConsumerPart:
     settings, prefix = shared.settings, shared.topics.prefix
-    dead_letters = PostgresDeadLetters(
-        await shared.pool(_WRITE), outgoing=shared.outgoing, clock=shared.clock
-    )
+    dead_letters = await _dead_letters(shared)
     guard = FailureGuard(
         handler, dead_letters=dead_letters, limit=FailureLimit(), on_handled=_counted(shared).handled
     )

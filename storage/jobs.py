@@ -207,6 +207,7 @@ class PostgresJobs:
             reason=ending.error.message,
             attempts=claim.attempt,
             at=self._clock.now(),
+            job=(claim.order.tenant_id, claim.order.job_id),
         )
         await bury(conn, ending.record, failure, self._outgoing.encode_dead_letter)
 

@@ -15,9 +15,16 @@ class EncodeDeadLetter(Protocol):
     """Makes the record for the dead-letter topic."""
 
     def __call__(
-        self, record: RawRecord, *, error_class: str, reason: str, attempts: int, first_failed_at: datetime
+        self,
+        record: RawRecord,
+        *,
+        error_class: str,
+        reason: str,
+        attempts: int,
+        first_failed_at: datetime,
+        replays: int = 0,
     ) -> OutboxRecord:
-        """Return the dead letter of ``record``."""
+        """Return the dead letter of ``record``, which was redriven ``replays`` times before."""
         ...
 
 

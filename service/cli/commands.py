@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from service.cli import memory, serving, upkeep
+from service.cli import dead_letters, memory, serving, upkeep
 
 app = typer.Typer(
     name="afterword",
@@ -30,3 +30,4 @@ _COMMANDS: Final[Sequence[Callable[..., None]]] = (
 )
 for command in _COMMANDS:
     app.command()(command)
+app.add_typer(dead_letters.app, name="dlq")

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -220,3 +221,14 @@ async def test_no_line_about_a_record_quotes_it(
 
     assert caplog.messages
     assert "their words" not in caplog.text
+
+
+async def test_letters_that_a_person_sent_again_and_that_die_again_stop_no_consumer() -> None:
+    graveyard, limit = Graveyard(), FailureLimit()
+    failing = guard(Script(*[InvalidInputError("bad")] * 60), graveyard, limit=limit)
+    names = {"dlq-topic": b"t", "dlq-partition": b"0", "dlq-offset": b"1", "dlq-replays": b"1"}
+
+    for offset in range(60):
+        await failing(replace(record(offset), headers=tuple(names.items())))
+
+    assert len(graveyard.letters) == 60

@@ -23,11 +23,33 @@ def test_without_a_command_the_commands_are_listed_with_their_purpose() -> None:
     shown = afterword("--help")
 
     assert shown.returncode == 0
-    for command in ("demo", "up", "run", "migrate", "topics", "ingest", "inject", "facts", "jobs", "doctor"):
+    for command in (
+        "demo",
+        "up",
+        "run",
+        "migrate",
+        "topics",
+        "ingest",
+        "inject",
+        "facts",
+        "jobs",
+        "dlq",
+        "doctor",
+    ):
         assert command in shown.stdout
 
 
-@pytest.mark.parametrize("arguments", [("runn",), ("run", "--roles", "intakes"), ("inject",), ("jobs",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("runn",),
+        ("dlq", "purge"),
+        ("dlq", "list", "--since", "x"),
+        ("run", "--roles", "intakes"),
+        ("inject",),
+        ("jobs",),
+    ],
+)
 def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
     assert afterword(*arguments).returncode == 2
 
