@@ -16,8 +16,8 @@ from tests.support.summary import SERVERS, write_servers, write_skipped
 from tests.support.surroundings import Surroundings, read_surroundings
 
 _SLOW = [HealthCheck.too_slow]
-# The quick run tries the same histories each time, so that a new failure has a change for its reason; the long
-# one (FOLD_PROFILE=long) looks for new histories.
+# The quick run tries the same histories each time, so that a new failure has a change for its reason.
+# FOLD_PROFILE=long looks for new histories.
 settings.register_profile(
     "quick", max_examples=120, deadline=None, derandomize=True, suppress_health_check=_SLOW
 )
