@@ -45,15 +45,16 @@ def open_client(*, connections: int) -> httpx.AsyncClient:
 
 
 def joined_url(base: str, path: str) -> str:
-    """Return the URL of ``path`` under ``base``, which may name it already, or end in ``/v1``."""
+    """Return the URL of ``path`` under ``base``, which may name it or its version already."""
     base = base.rstrip("/")
     if base.endswith(path):
         return base
-    return base + (path.removeprefix("/v1") if base.endswith("/v1") else path)
+    version = "/" + path.split("/")[1]
+    return base + (path.removeprefix(version) if base.endswith(version) else path)
 
 
 class JsonEndpoint:
-    """Posts JSON to one URL with a bearer token."""
+    """Posts JSON to one URL, with a bearer token or with the ``headers`` that the server asks for."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class JsonEndpoint:
         client: httpx.AsyncClient,
         url: str,
         token: str | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout: float = 30.0,
         name: str = "",
     ) -> None:
@@ -68,7 +70,7 @@ class JsonEndpoint:
         self._client = client
         self._url = url
         authorization = {"authorization": f"Bearer {token}"} if token else {}
-        self._headers = {"content-type": "application/json", **authorization}
+        self._headers = {"content-type": "application/json", **authorization, **(headers or {})}
         self._timeout = timeout
 
     async def post(self, payload: Mapping[str, object], *, timeout: float | None = None) -> bytes:

@@ -99,6 +99,8 @@ class ProviderKind(StrEnum):
 
     GENERATE = "generate"
     OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ shows its value. Names in brackets are read when the first one is not set. What 
 by `python -m service.settings_reference`; a test compares the two.
 
 No default sends a conversation to another machine: with no model and no embeddings service set, rules
-and an embedder in the same process do the work. `OPENAI_BASE_URL`, `OPENAI_API_KEY` and `OPENAI_MODEL`
-are looked at only when `LLM_PROVIDER_ORDER` names `openai`. `MEMORY_LLM_ENDPOINT` alone is enough for
-`generate`:
+and an embedder in the same process do the work. `OPENAI_…`, `ANTHROPIC_…` and `GEMINI_…` are looked at
+only when `LLM_PROVIDER_ORDER` names `openai`, `anthropic` or `gemini`. `MEMORY_LLM_ENDPOINT` alone is
+enough for `generate`:
 
 ```
 MEMORY_LLM_ENDPOINT=http://llm.internal/api/generate

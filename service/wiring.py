@@ -14,8 +14,11 @@ from clients.embeddings.remote import RemoteEmbedder
 from clients.embeddings.tei import EMBED_PATH, TeiEmbedder
 from clients.endpoint import JsonEndpoint, joined_url
 from clients.language import FastTextLanguageGuesser
+from clients.llm import anthropic, gemini
+from clients.llm.anthropic import MESSAGES_PATH, VERSION, AnthropicProvider
 from clients.llm.chain import Patience, ProviderChain
 from clients.llm.extractor import ModelExtractor
+from clients.llm.gemini import GeminiProvider, content_path
 from clients.llm.generate import GenerateProvider
 from clients.llm.openai import CHAT_PATH, OpenAIProvider
 from clients.llm.prompt import ExtractionPrompt
@@ -189,14 +192,28 @@ def extractor_of(
 
 
 def _provider(one: ModelProvider, settings: Settings, http: httpx.AsyncClient) -> Provider:
-    is_chat = one.kind is ProviderKind.OPENAI
-    endpoint = JsonEndpoint(
-        client=http,
-        url=joined_url(one.endpoint, CHAT_PATH) if is_chat else one.endpoint,
-        token=one.api_token.get_secret_value() if one.api_token else None,
-        timeout=settings.memory_llm_timeout_sec,
-        name=str(one.kind),
-    )
-    if is_chat:
-        return OpenAIProvider(endpoint=endpoint, model=one.model or "")
-    return GenerateProvider(endpoint=endpoint)
+    token, model = one.api_token.get_secret_value() if one.api_token else None, one.model or ""
+
+    def endpoint(path: str = "", *, key_header: str | None = None, **headers: str) -> JsonEndpoint:
+        keys = {key_header: token} if key_header and token else {}
+        return JsonEndpoint(
+            client=http,
+            url=joined_url(one.endpoint, path) if path else one.endpoint,
+            token=None if key_header else token,
+            headers={**keys, **headers},
+            timeout=settings.memory_llm_timeout_sec,
+            name=str(one.kind),
+        )
+
+    match one.kind:
+        case ProviderKind.GENERATE:
+            return GenerateProvider(endpoint=endpoint())
+        case ProviderKind.OPENAI:
+            return OpenAIProvider(endpoint=endpoint(CHAT_PATH), model=model)
+        case ProviderKind.ANTHROPIC:
+            asked = endpoint(MESSAGES_PATH, key_header=anthropic.KEY_HEADER, **VERSION)
+            return AnthropicProvider(endpoint=asked, model=model)
+        case ProviderKind.GEMINI:
+            return GeminiProvider(
+                endpoint=endpoint(content_path(model), key_header=gemini.KEY_HEADER), model=model
+            )

@@ -1,12 +1,14 @@
 """Chat completions, as OpenAI and every compatible server speak them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
-from clients.endpoint import EndpointRefusedError, JsonEndpoint
+from clients.endpoint import JsonEndpoint
+from clients.llm.formats import AnswerFormats
 from clients.llm.provider import Completion, Request
-from clients.llm.wire import call, count, decoded, refuse_error, table
+from clients.llm.wire import count, decoded, first_table, joined_text, refuse_error, table
 from domain.errors import ModelRefusedError, UnreadableAnswerError
 
 CHAT_PATH: Final = "/v1/chat/completions"
@@ -34,12 +36,16 @@ class OpenAIProvider:
         name: str = "openai",
         answer_format: AnswerFormat = AnswerFormat.JSON_SCHEMA,
     ) -> None:
-        self._endpoint = endpoint
         self._model = model
         self._name = name
-        self._formats: tuple[AnswerFormat, ...] = tuple(AnswerFormat)[
-            tuple(AnswerFormat).index(answer_format) :
-        ]
+        every = tuple(AnswerFormat)
+        self._formats = AnswerFormats(
+            endpoint=endpoint,
+            name=self.name,
+            formats=[
+                partial(self._payload, answer_format=one) for one in every[every.index(answer_format) :]
+            ],
+        )
 
     @property
     def name(self) -> str:
@@ -54,19 +60,9 @@ class OpenAIProvider:
             UnreadableAnswerError: an answer without a text.
             ModelRefusedError: refused in every answer format that is left, or by the model itself.
         """
-        for answer_format in self._formats:
-            try:
-                body = await call(self._endpoint, self._payload(request, answer_format), timeout=timeout)
-            except EndpointRefusedError as exc:
-                if answer_format is self._formats[-1]:
-                    raise ModelRefusedError(str(exc)) from exc
-                continue
-            # A format that worked is the only one from now on: a later refusal is then about the request.
-            self._formats = (answer_format,)
-            return self._read(body)
-        raise ModelRefusedError(f"{self.name} refused the request")
+        return self._read(await self._formats.ask(request, timeout=timeout))
 
-    def _payload(self, request: Request, answer_format: AnswerFormat) -> Mapping[str, object]:
+    def _payload(self, request: Request, *, answer_format: AnswerFormat) -> Mapping[str, object]:
         payload: dict[str, object] = {
             "model": self._model,
             "messages": [
@@ -86,11 +82,11 @@ class OpenAIProvider:
     def _read(self, body: bytes) -> Completion:
         envelope = table(decoded(body, self.name))
         refuse_error(envelope, self.name)
-        choice = _first_choice(envelope)
+        choice = first_table(envelope.get("choices"))
         message, reason = table(choice.get("message")), choice.get("finish_reason")
         if message.get("refusal") or reason == "content_filter":
             raise ModelRefusedError(f"{self.name} declines to answer this")
-        text = _text(message.get("content"))
+        text = joined_text(message.get("content"))
         if not text.strip():
             raise UnreadableAnswerError(f"{self.name} answered without a text")
         usage = table(envelope.get("usage"))
@@ -100,20 +96,3 @@ class OpenAIProvider:
             tokens_out=count(usage.get("completion_tokens")),
             cut=reason == "length",
         )
-
-
-def _first_choice(envelope: Mapping[str, object]) -> Mapping[str, object]:
-    choices = envelope.get("choices")
-    return (
-        table(choices[0])
-        if isinstance(choices, Sequence) and not isinstance(choices, str) and choices
-        else {}
-    )
-
-
-def _text(content: object) -> str:
-    """Return the text of a message, which may come in parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(text for part in parts if isinstance(text := table(part).get("text"), str))

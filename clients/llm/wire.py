@@ -52,8 +52,21 @@ def table(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
+def first_table(values: object) -> Mapping[str, object]:
+    """Return the first of ``values`` where they are a list of objects, else an empty one."""
+    return table(values[0]) if isinstance(values, list) and values else {}
+
+
 def count(value: object) -> int:
     """Return ``value`` where it is a plausible number of tokens, else 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0
     return int(min(max(value, 0), 10_000_000))
+
+
+def joined_text(content: object) -> str:
+    """Return the text of a message, which may come in parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(text for part in parts if isinstance(text := table(part).get("text"), str))

@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Final, Self, cast
@@ -18,6 +18,8 @@ import httpx
 
 CHAT_PATH: Final = "/v1/chat/completions"
 GENERATE_PATH: Final = "/api/generate"
+MESSAGES_PATH: Final = "/v1/messages"
+GEMINI_ENDING: Final = ":generateContent"
 EMBED_PATH: Final = "/embed"
 EMBEDDINGS_PATH: Final = "/v1/embeddings"
 
@@ -222,7 +224,7 @@ _KEPT_BODIES: Final = 200
 class _Served:
     plan: Plan
     steps: list[Step]
-    answers: Mapping[bytes, Sequence[bytes]]
+    answers: Mapping[Callable[..., bytes], Sequence[bytes]]
     calls: int = 0
     by_path: dict[str, int] = field(default_factory=dict)
     bodies: list[str] = field(default_factory=list)
@@ -235,6 +237,29 @@ def _chat(text: str, finish_reason: str = "stop") -> bytes:
     return json.dumps(
         {"id": "scripted", "object": "chat.completion", "choices": [choice], "usage": usage}
     ).encode()
+
+
+def _message(text: str, finish_reason: str = "stop") -> bytes:
+    reason = {"stop": "end_turn", "length": "max_tokens"}.get(finish_reason, finish_reason)
+    usage = {"input_tokens": 900, "output_tokens": 300}
+    content = [{"type": "text", "text": text}]
+    return json.dumps(
+        {"type": "message", "role": "assistant", "content": content, "stop_reason": reason, "usage": usage}
+    ).encode()
+
+
+def _content(text: str, finish_reason: str = "stop") -> bytes:
+    reason = {"stop": "STOP", "length": "MAX_TOKENS"}.get(finish_reason, finish_reason)
+    candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": reason}
+    usage = {"promptTokenCount": 900, "candidatesTokenCount": 300}
+    return json.dumps({"candidates": [candidate], "usageMetadata": usage}).encode()
+
+
+def _written(path: str) -> Callable[..., bytes]:
+    """Return how an answer is written in the wire format that ``path`` speaks."""
+    if path.endswith(GEMINI_ENDING):
+        return _content
+    return {GENERATE_PATH: _generated, MESSAGES_PATH: _message}.get(path, _chat)
 
 
 def _generated(text: str, finish_reason: str = "stop") -> bytes:
@@ -295,7 +320,7 @@ class _Wire(asyncio.Protocol):
         served.calls += 1
         served.by_path[path] = served.by_path.get(path, 0) + 1
         if len(served.bodies) < _KEPT_BODIES:
-            token = re.search(rb"(?i)authorization: *bearer ([^\r\n]+)", head)
+            token = re.search(rb"(?i)(?:authorization: *bearer|x-api-key:|x-goog-api-key:) *([^\r\n]+)", head)
             served.tokens.append(token.group(1).decode() if token else "")
             served.bodies.append(body.decode())
 
@@ -310,13 +335,12 @@ class _Wire(asyncio.Protocol):
             self._later(self._prepared(path, body))
 
     def _prepared(self, path: str, body: bytes) -> bytes:
-        kind = b"generate" if path == GENERATE_PATH else b"chat"
         found = _FILE.search(body)
         place = int(found.group(1)) % DIFFERENT_ANSWERS if found else -1
-        return self._served.answers[kind][place]
+        return self._served.answers[_written(path)][place]
 
     def _step(self, path: str, step: Step) -> None:
-        written = _generated if path == GENERATE_PATH else _chat
+        written = _written(path)
         if step.hang:
             return
         if step.drop:
@@ -363,10 +387,9 @@ def _embedded(path: str, body: bytes, dimensions: int) -> bytes:
 
 async def _serve(plan: Plan) -> None:
     numbered = [benchmark_answer(number) for number in range(DIFFERENT_ANSWERS)]
-    answers = {
-        b"chat": [_reply(_chat(text)) for text in (*numbered, plan.otherwise)],
-        b"generate": [_reply(_generated(text)) for text in (*numbered, plan.otherwise)],
-    }
+    texts = (*numbered, plan.otherwise)
+    formats = (_chat, _generated, _message, _content)
+    answers = {written: [_reply(written(text, "stop")) for text in texts] for written in formats}
     served = _Served(plan, list(plan.steps), answers)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Wire(served), "127.0.0.1", 0)

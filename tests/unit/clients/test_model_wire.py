@@ -7,6 +7,9 @@ import httpx
 import pytest
 
 from clients.endpoint import JsonEndpoint, joined_url, open_client, seconds_of
+from clients.llm import anthropic, gemini
+from clients.llm.anthropic import MESSAGES_PATH, AnthropicProvider
+from clients.llm.gemini import GeminiProvider, content_path
 from clients.llm.generate import GenerateProvider
 from clients.llm.openai import CHAT_PATH, AnswerFormat, OpenAIProvider
 from clients.llm.provider import Provider, ProviderBusyError, Request
@@ -38,12 +41,25 @@ async def client() -> AsyncGenerator[httpx.AsyncClient]:
         yield opened
 
 
-@pytest.fixture(params=["openai", "generate"])
+@pytest.fixture(params=["openai", "generate", "anthropic", "gemini"])
 def provider(request: pytest.FixtureRequest, model: ScriptedModel, client: httpx.AsyncClient) -> Provider:
-    if request.param == "openai":
-        return chat(model, client)
-    url = model.url + GENERATE_PATH
-    return GenerateProvider(endpoint=JsonEndpoint(client=client, url=url, token=TOKEN, name="generate"))
+    def endpoint(path: str, key_header: str) -> JsonEndpoint:
+        return JsonEndpoint(
+            client=client, url=joined_url(model.url, path), headers={key_header: TOKEN}, name=request.param
+        )
+
+    match request.param:
+        case "openai":
+            return chat(model, client)
+        case "anthropic":
+            return AnthropicProvider(endpoint=endpoint(MESSAGES_PATH, anthropic.KEY_HEADER), model="tiny")
+        case "gemini":
+            return GeminiProvider(endpoint=endpoint(content_path("tiny"), gemini.KEY_HEADER), model="tiny")
+        case _:
+            url = model.url + GENERATE_PATH
+            return GenerateProvider(
+                endpoint=JsonEndpoint(client=client, url=url, token=TOKEN, name="generate")
+            )
 
 
 def chat(
@@ -245,3 +261,80 @@ def test_retry_after_is_read_or_ignored(header: str | None, seconds: float | Non
 
 def test_retry_after_may_be_a_date_gone_by() -> None:
     assert seconds_of("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+
+
+@pytest.mark.parametrize("refused", ["temperature", "output_config"])
+async def test_what_a_model_of_anthropic_refuses_is_left_out(client: httpx.AsyncClient, refused: str) -> None:
+    async with ScriptedModel(refused_formats=[refused]) as strict:
+        endpoint = JsonEndpoint(client=client, url=joined_url(strict.url, MESSAGES_PATH), name="anthropic")
+        provider = AnthropicProvider(endpoint=endpoint, model="tiny")
+
+        await provider.complete(QUESTION, timeout=20)
+        await provider.complete(QUESTION, timeout=20)
+
+        asked = [json.loads(body) for body in (await strict.seen()).bodies]
+    assert refused not in asked[-1]
+    assert len(asked) == (3 if refused == "temperature" else 4)
+
+
+async def test_a_looser_format_is_asked_of_gemini_and_kept(client: httpx.AsyncClient) -> None:
+    async with ScriptedModel(refused_formats=["responseJsonSchema"]) as strict:
+        endpoint = JsonEndpoint(
+            client=client, url=joined_url(strict.url, content_path("tiny")), name="gemini"
+        )
+        provider = GeminiProvider(endpoint=endpoint, model="tiny")
+
+        await provider.complete(QUESTION, timeout=20)
+        await provider.complete(QUESTION, timeout=20)
+
+        asked = [json.loads(body)["generationConfig"] for body in (await strict.seen()).bodies]
+    assert ["responseJsonSchema" in one for one in asked] == [True, False, False]
+    assert all(one["responseMimeType"] == "application/json" for one in asked)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"promptFeedback": {"blockReason": "SAFETY"}}',
+        '{"candidates": [{"finishReason": "PROHIBITED_CONTENT", "content": {"parts": [{"text": "a"}]}}]}',
+    ],
+)
+async def test_what_gemini_blocks_is_refused(
+    model: ScriptedModel, client: httpx.AsyncClient, body: str
+) -> None:
+    await model.plays(Step.sends(body))
+    endpoint = JsonEndpoint(client=client, url=joined_url(model.url, content_path("tiny")), name="gemini")
+
+    with pytest.raises(ModelRefusedError):
+        await GeminiProvider(endpoint=endpoint, model="tiny").complete(QUESTION, timeout=20)
+
+
+async def test_thoughts_are_no_part_of_an_answer(model: ScriptedModel, client: httpx.AsyncClient) -> None:
+    parts = [{"text": "hm", "thought": True}, {"text": "a"}, {"text": "b"}]
+    usage = {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 5}
+    body = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}], "usageMetadata": usage}
+    await model.plays(Step.sends(json.dumps(body)))
+    endpoint = JsonEndpoint(client=client, url=joined_url(model.url, content_path("tiny")), name="gemini")
+
+    completion = await GeminiProvider(endpoint=endpoint, model="tiny").complete(QUESTION, timeout=20)
+
+    assert (completion.text, completion.tokens_in, completion.tokens_out) == ("ab", 3, 7)
+
+
+async def test_a_refusal_of_anthropic_and_its_cached_tokens_are_read(
+    model: ScriptedModel, client: httpx.AsyncClient
+) -> None:
+    endpoint = JsonEndpoint(client=client, url=joined_url(model.url, MESSAGES_PATH), name="anthropic")
+    provider = AnthropicProvider(endpoint=endpoint, model="tiny")
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 900, "output_tokens": 4}
+    content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}]
+    await model.plays(
+        Step.sends(json.dumps({"content": content, "stop_reason": "end_turn", "usage": usage})),
+        Step.sends('{"content": [], "stop_reason": "refusal"}'),
+    )
+
+    completion = await provider.complete(QUESTION, timeout=20)
+    with pytest.raises(ModelRefusedError):
+        await provider.complete(QUESTION, timeout=20)
+
+    assert (completion.text, completion.tokens_in, completion.tokens_out) == ("a", 910, 4)
