@@ -11,7 +11,7 @@ from domain.jobs import JobOrder
 from domain.memory.fold import DEFAULT
 from domain.memory.timeline import Rules
 from domain.outbox import RawRecord
-from domain.ports import EmbedderInfo, Usage, WindowCandidates
+from domain.ports import EmbedderInfo, Extractor, Usage, WindowCandidates
 from domain.validation import Policy
 from domain.windows import Window
 from storage.jobs import PostgresJobs
@@ -71,7 +71,7 @@ class FlakyEmbedder:
 
 def worker(
     stores: Stores,
-    extractor: ScriptedExtractor,
+    extractor: Extractor,
     *,
     embedder: FlakyEmbedder | None = None,
     limits: ExtractionLimits = LIMITS,
