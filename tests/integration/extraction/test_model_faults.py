@@ -154,17 +154,22 @@ def prompt() -> ExtractionPrompt:
     return ExtractionPrompt(vocabulary=builtin_vocabulary())
 
 
+@pytest.fixture(scope="module")
+async def client() -> AsyncGenerator[httpx.AsyncClient]:
+    async with open_client(connections=2) as opened:
+        yield opened
+
+
 @pytest.fixture(params=FORMATS)
-async def extractor(
-    request: pytest.FixtureRequest, model: ScriptedModel, prompt: ExtractionPrompt
-) -> AsyncGenerator[ModelExtractor]:
+def extractor(
+    request: pytest.FixtureRequest, model: ScriptedModel, prompt: ExtractionPrompt, client: httpx.AsyncClient
+) -> ModelExtractor:
     async def at_once(_seconds: float) -> None:
         return
 
-    async with open_client(connections=2) as client:
-        provider = FORMATS[request.param](model.url, client)
-        chain = ProviderChain(providers=[provider], patience=Patience(timeout=0.4), sleep=at_once)
-        yield ModelExtractor(chain=chain, prompt=prompt)
+    provider = FORMATS[request.param](model.url, client)
+    chain = ProviderChain(providers=[provider], patience=Patience(timeout=0.4), sleep=at_once)
+    return ModelExtractor(chain=chain, prompt=prompt)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
