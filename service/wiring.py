@@ -23,8 +23,10 @@ from clients.llm.generate import GenerateProvider
 from clients.llm.openai import CHAT_PATH, OpenAIProvider
 from clients.llm.prompt import ExtractionPrompt
 from clients.llm.provider import Provider
+from clients.stemming import SnowballStemmer
 from domain.errors import InvalidInputError
 from domain.extract_session import ExtractionLimits
+from domain.memory.gists import Gists
 from domain.memory.timeline import Rules
 from domain.memory.vocabulary import builtin_vocabulary
 from domain.model_fallback import FallbackExtractor, ModelFallback
@@ -137,8 +139,12 @@ def policy_of(settings: Settings) -> Policy:
 
 
 def rules_of(settings: Settings) -> Rules:
-    """Return how confident a statement must be for the fold: to be a fact, and to wait for another."""
-    return Rules(keep=settings.memory_min_confidence, hold=settings.memory_pending_confidence)
+    """Return how the fold takes statements: how confident for a fact, and which wordings are one."""
+    return Rules(
+        keep=settings.memory_min_confidence,
+        hold=settings.memory_pending_confidence,
+        gist=Gists(SnowballStemmer()),
+    )
 
 
 def embedder_of(settings: Settings, http: httpx.AsyncClient) -> ServiceEmbedder:

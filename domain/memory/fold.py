@@ -159,6 +159,7 @@ def _fold_component(
         statements,
         [o for o in opinions if isinstance(o, Judgement) and {o.left.slot, o.right.slot} <= slots],
         [o for o in opinions if isinstance(o, SlotLink) and {o.left, o.right} <= slots],
+        rules.gist,
     )
     withdrawals = Withdrawals(relations, commands, statements, sweeps)
     gone = taken_back(statements, relations, withdrawals, keep=rules.keep)

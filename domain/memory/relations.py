@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 from domain.memory.assertions import (
@@ -18,6 +19,7 @@ from domain.memory.assertions import (
     Verdict,
 )
 from domain.memory.clusters import Edge, Grouping, group
+from domain.memory.gists import Gist
 from domain.memory.slots import Slot, arity_of, asks, is_known
 from domain.memory.values import EVERYTHING, must_differ, parts
 from domain.memory.vocabulary import Arity
@@ -80,15 +82,24 @@ class Relations:
 
 
 def relate(
-    statements: Sequence[Assertion], judgements: Iterable[Judgement], links: Iterable[SlotLink]
+    statements: Sequence[Assertion],
+    judgements: Iterable[Judgement],
+    links: Iterable[SlotLink],
+    gist: Gist | None = None,
 ) -> Relations:
-    """Work out the relations among ``statements``; a judgement counts only while both sides are said."""
+    """Work out the relations among ``statements``; a judgement counts only while both sides are said.
+
+    Values of one family with the same ``gist`` are one, unless a judgement or a guard keeps them apart.
+    """
     families = families_of({s.slot for s in statements}, links)
     said: dict[Slot, set[str]] = defaultdict(set)
     for statement in statements:
         said[families[statement.slot]].add(statement.claim.norm)
     inner, outer = _sorted_out(judgements, families)
-    groupings = {family: _group_values(norms, inner[family]) for family, norms in said.items()}
+    groupings = {
+        family: _group_values(norms, inner[family], _reworded(family, norms, gist))
+        for family, norms in said.items()
+    }
     subjects = {(f, norm): root for f, grouping in groupings.items() for norm, root in grouping.root.items()}
     within = _within(inner, said, subjects)
     return Relations(
@@ -135,7 +146,7 @@ def _sorted_out(
     return inner, outer
 
 
-def _group_values(norms: set[str], judged: Pairs) -> Grouping[str]:
+def _group_values(norms: set[str], judged: Pairs, reworded: Iterable[Edge[str]]) -> Grouping[str]:
     single = _single_occurrences(norms)
     edges = [
         Edge(-j.authority, *pair)
@@ -143,12 +154,26 @@ def _group_values(norms: set[str], judged: Pairs) -> Grouping[str]:
         if isinstance(j.verdict, Same) and _fits(j, pair)
     ]
     edges += [Edge(-Authority.USER - 1, dated, bare) for bare, dated in single.items()]
+    edges += reworded
 
     def apart(one: str, other: str) -> bool:
         judgement = judged.get((min(one, other), max(one, other)))
         return judgement is not None and not isinstance(judgement.verdict, Same)
 
     return group(norms - {EVERYTHING}, edges, apart)
+
+
+def _reworded(family: Slot, norms: set[str], gist: Gist | None) -> Iterator[Edge[str]]:
+    """Yield an edge between the values that come down to the same, and that no guard keeps apart."""
+    if gist is None:
+        return
+    by_gist: dict[str, list[str]] = defaultdict(list)
+    for norm in sorted(norms - {EVERYTHING}):
+        by_gist[gist(family, norm)].append(norm)
+    for alike in by_gist.values():
+        for one, other in combinations(alike, 2):
+            if must_differ(one, other) is None:
+                yield Edge(-Authority.RULES, one, other)
 
 
 def _fits(judgement: Judgement, pair: tuple[str, str]) -> bool:

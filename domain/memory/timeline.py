@@ -22,6 +22,7 @@ from domain.memory.assertions import (
     Rivals,
     Stance,
 )
+from domain.memory.gists import Gist
 from domain.memory.relations import LineKey, Relations
 from domain.memory.slots import Slot
 from domain.memory.spells import Cause, Line, Spell, latest
@@ -33,13 +34,14 @@ Cutoff = Callable[[LineKey], OrderKey | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The settings of the fold."""
+    """The settings of the fold; without a ``gist`` values are one only when they are the same text."""
 
     keep: float = 0.65
     hold: float = 0.45
     promote_sessions: int = 2
     dispute_window: timedelta = timedelta(hours=24)
     plan_grace: timedelta = timedelta(days=30)
+    gist: Gist | None = None
 
 
 class Timeline:
