@@ -1,6 +1,6 @@
 """Publish conversations from files to the replay topic, where they pass by live traffic."""
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,9 +27,17 @@ class Ingested:
 class Ingest:
     """Publishes JSON lines of ``ConversationEnded``, in order per user."""
 
-    def __init__(self, producer: Producer, topics: Topics, *, replay_id: str) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        topics: Topics,
+        *,
+        replay_id: str,
+        on_published: Callable[[int], None] = lambda _count: None,
+    ) -> None:
         self._producer = producer
         self._topic = topics.replay
+        self._on_published = on_published
         self._headers = (
             (headers.REPLAY_ID, replay_id.encode()),
             (headers.REPLAY_MODE, _FILL),
@@ -64,6 +72,7 @@ class Ingest:
         acknowledged = await self._producer.settle(waiting)
         if not all(acknowledged):
             raise BrokerUnavailableError("the broker did not acknowledge every line")
+        self._on_published(len(acknowledged))
         return len(acknowledged)
 
 

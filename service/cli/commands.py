@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from service.cli import dead_letters, memory, serving, upkeep
+from service.cli import dead_letters, ingest, memory, serving, upkeep
 
 app = typer.Typer(
     name="afterword",
@@ -20,7 +20,7 @@ _COMMANDS: Final[Sequence[Callable[..., None]]] = (
     serving.demo,
     serving.up,
     serving.run,
-    memory.ingest,
+    ingest.ingest,
     memory.inject,
     memory.facts,
     memory.jobs,

@@ -1,21 +1,15 @@
 """Commands that speak to a running service over Kafka, as an engine does."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Annotated, BinaryIO, TypeVar
+from typing import Annotated, TypeVar
 from uuid import UUID
 
 import typer
 
 from producers.client import MemoryClient
-from producers.connection import Producer, ProducerSettings
-from producers.ingest import Ingest, Ingested
-from schemas.topics import Topics
 from service.cli.output import Json, err, out, print_json, print_table
-from service.settings import Settings, load_settings
+from service.settings import load_settings
 from service.wiring import broker_of
 
 T = TypeVar("T")
@@ -39,7 +33,7 @@ def inject(
     Example: `afterword inject --user 7c1f3f0e-6c0b-4b43-9d57-0a3d7b1f2c11`
     """
     more = {"avatar_id": avatar, "char_budget": char_budget}
-    reply = _ask(tenant, lambda memory: memory.inject(user=_user(user), timeout=timeout, **more))
+    reply = _ask(tenant, lambda memory: memory.inject(user=user_of(user), timeout=timeout, **more))
     if as_json:
         print_json(reply.model_dump(mode="json"))
         return
@@ -61,7 +55,7 @@ def facts(
     """
     status = ["active", "superseded", "deleted", "expired"] if everything else ["active"]
     more = {"avatar_id": avatar, "status": status, "limit": limit}
-    page = _ask(tenant, lambda memory: memory.facts(user=_user(user), timeout=timeout, **more))
+    page = _ask(tenant, lambda memory: memory.facts(user=user_of(user), timeout=timeout, **more))
     if as_json:
         for fact in page.items:
             print_json(fact.model_dump(mode="json"))
@@ -106,47 +100,6 @@ def jobs(
     print_table(("", ""), ((name, value) for name, value in shown.items() if value is not None), nothing="")
 
 
-def ingest(
-    files: Annotated[
-        list[Path], typer.Argument(help="Files of JSON lines, each a ConversationEnded; - is standard input.")
-    ],
-    as_json: Json = False,
-) -> None:
-    """Publish conversations from files to the replay topic; what is known already changes nothing.
-
-    Example: `afterword ingest history.jsonl`
-    """
-    settings = load_settings()
-    total = asyncio.run(_ingest(settings, files))
-    refused = [(str(path), number, why) for path, done in total for number, why in done.refused]
-    published = sum(done.published for _, done in total)
-    for path, number, why in refused:
-        err().print(f"{path}:{number}: {why}", markup=False)
-    if as_json:
-        print_json({"published": published, "refused": len(refused)})
-    else:
-        out().print(f"{published} conversations published, {len(refused)} lines refused.")
-    if refused:
-        raise typer.Exit(1)
-
-
-async def _ingest(settings: Settings, files: list[Path]) -> list[tuple[Path, Ingested]]:
-    done: list[tuple[Path, Ingested]] = []
-    topics = Topics(settings.afterword_topic_prefix)
-    async with Producer(broker_of(settings), ProducerSettings(linger_ms=5)) as producer:
-        for path in files:
-            with ExitStack() as stack:
-                lines = _opened(path, stack)
-                publish = Ingest(producer, topics, replay_id=f"ingest-{path.name}")
-                with err().status(f"Publishing {path} …"):
-                    done.append((path, await publish(lines)))
-    return done
-
-
-def _opened(path: Path, stack: ExitStack) -> BinaryIO:
-    return sys.stdin.buffer if str(path) == "-" else stack.enter_context(path.open("rb"))
-
-
 def _ask(tenant: str, question: Callable[[MemoryClient], Awaitable[T]]) -> T:
     settings = load_settings()
 
@@ -158,7 +111,8 @@ def _ask(tenant: str, question: Callable[[MemoryClient], Awaitable[T]]) -> T:
     return asyncio.run(asked())
 
 
-def _user(text: str) -> str | UUID:
+def user_of(text: str) -> str | UUID:
+    """Return the user that ``text`` names: a UUID is ours, anything else an id of the caller's own."""
     try:
         return UUID(text)
     except ValueError:
