@@ -1,4 +1,4 @@
-"""Measure this machine: ``python -m benchmarks [--at-once 32] [--seconds 10] [--only writes|reads]``."""
+"""Measure this machine: ``python -m benchmarks [--at-once 32] [--seconds 10] [--only reads]``."""
 
 import argparse
 import asyncio
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from benchmarks.runs import Reads, Writes, read_runs, write_run
+from benchmarks.steady import Steady, steady_run
 from benchmarks.surroundings import MODEL_S, Servers, servers
 
 _MOST_SHARE: Final = 0.1
@@ -27,11 +28,20 @@ def _arguments() -> argparse.Namespace:
         "--at-once", type=int, nargs="+", default=[32], help="conversations of different users at once"
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="how long a write run is measured")
-    parser.add_argument("--only", choices=["writes", "reads"], help="measure one of the two")
+    parser.add_argument(
+        "--only",
+        choices=["writes", "reads", "steady"],
+        help="measure one of them; the steady load takes --seconds 300 and is run on demand alone",
+    )
+    parser.add_argument("--rate", type=float, default=20.0, help="conversations a second of the steady load")
     return parser.parse_args()
 
 
 async def _measure(on: Servers, wanted: argparse.Namespace) -> int:
+    if wanted.only == "steady":
+        steady = await steady_run(on, rate=wanted.rate, seconds=wanted.seconds)
+        _print_steady(steady, wanted.rate, wanted.seconds)
+        return 0 if steady.is_sound else 1
     is_sound = True
     if wanted.only != "reads":
         writes = [await write_run(on, at_once=n, seconds=wanted.seconds) for n in wanted.at_once]
@@ -91,6 +101,33 @@ def _print_reads(reads: Sequence[Reads]) -> None:
             ]
             for one in reads
         ],
+    )
+
+
+def _print_steady(steady: Steady, rate: float, seconds: float) -> None:
+    print(
+        f"\n{rate:.0f} conversations a second for {seconds:.0f} s; resident memory in MB, children included"
+    )
+    _print_table(
+        ["role", "first minute", "middle", "last minute", "grown"],
+        [
+            [
+                one.role,
+                f"{one.first:.1f}",
+                f"{one.middle:.1f}",
+                f"{one.last:.1f}",
+                f"{100 * (one.last / one.first - 1):+.1f} %",
+            ]
+            for one in steady.resident
+        ],
+    )
+    print("\nLag at the end")
+    _print_table(["group", "records"], [[group, str(lag)] for group, lag in sorted(steady.lag.items())])
+    print(
+        f"\nsent {steady.sent}, completed {steady.completed}, died {steady.died}; "
+        f"p50 {steady.p50:.0f} ms, p99 {steady.p99:.0f} ms, "
+        f"the last one {steady.drained_after:.1f} s after the end; injections {steady.asked}, "
+        f"unanswered {steady.unanswered}"
     )
 
 

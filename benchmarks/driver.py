@@ -18,9 +18,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from schemas.topics import Topics
 from tests.support.scripted_model import benchmark_conversation
 
-_COMPLETED: Final = b"memory.job.completed"
-_DEAD: Final = b"memory.job.dead"
-_TENANT: Final = "default"
+COMPLETED: Final = b"memory.job.completed"
+DEAD: Final = b"memory.job.dead"
+TENANT: Final = "default"
 _ENDED_AT: Final = "2026-03-02T10:00:00+00:00"
 
 
@@ -69,7 +69,7 @@ class Driver:
         await producer.start()
         await consumer.start()
         try:
-            await _follow(consumer, self._topics.events)
+            await follow(consumer, self._topics.events)
             return await self._driven(producer, consumer)
         finally:
             await producer.stop()
@@ -82,11 +82,11 @@ class Driver:
             asyncio.create_task(self._loop(producer, order.spread * place / order.at_once))
             for place in range(order.at_once)
         ]
-        await _all_well(order.warm_up, hearing, *loops)
+        await all_well(order.warm_up, hearing, *loops)
         sys.stdout.write("measuring\n")
         sys.stdout.flush()
         start = time.perf_counter()
-        await _all_well(order.seconds, hearing, *loops)
+        await all_well(order.seconds, hearing, *loops)
         end = time.perf_counter()
         for task in (hearing, *loops):
             task.cancel()
@@ -103,11 +103,11 @@ class Driver:
         await asyncio.sleep(delay)
         while True:
             user = str(uuid4())
-            key = f"{_TENANT}:{user}".encode()
+            key = f"{TENANT}:{user}".encode()
             ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting[key] = ended
             start = time.perf_counter()
-            await producer.send(self._topics.ended, _conversation(user, next(self._numbers)), key=key)
+            await producer.send(self._topics.ended, conversation(user, next(self._numbers)), key=key)
             await ended
             now = time.perf_counter()
             self._latencies.append((now, now - start))
@@ -119,8 +119,8 @@ class Driver:
             for record in (record for records in polled.values() for record in records):
                 kind = dict(record.headers).get("ce_type")
                 # Its headers and key tell enough: no value is parsed.
-                if kind in (_COMPLETED, _DEAD):
-                    self._ended(record.key, is_dead=kind == _DEAD)
+                if kind in (COMPLETED, DEAD):
+                    self._ended(record.key, is_dead=kind == DEAD)
 
     def _ended(self, key: bytes, *, is_dead: bool) -> None:
         self._died += is_dead
@@ -130,7 +130,8 @@ class Driver:
             ended.set_result(None)
 
 
-async def _follow(consumer: AIOKafkaConsumer, topic: str) -> None:
+async def follow(consumer: AIOKafkaConsumer, topic: str) -> None:
+    """Assign all partitions of ``topic`` to ``consumer``, from this moment on."""
     consumer.subscribe([topic])
     while not (partitions := consumer.partitions_for_topic(topic)):
         await asyncio.sleep(0.05)
@@ -142,14 +143,15 @@ async def _follow(consumer: AIOKafkaConsumer, topic: str) -> None:
         await consumer.position(place)
 
 
-async def _all_well(seconds: float, *tasks: "asyncio.Task[None]") -> None:
+async def all_well(seconds: float, *tasks: "asyncio.Task[None]") -> None:
     """Wait, and fail when one of ``tasks`` does."""
     ended, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     for task in ended:
         task.result()
 
 
-def _conversation(user: str, number: int) -> bytes:
+def conversation(user: str, number: int) -> bytes:
+    """Return the record of conversation ``number``, of ``user``."""
     messages = [{"role": role, "content": content} for role, content in benchmark_conversation(number)]
     body = {"session_id": str(uuid4()), "user_id": user, "ended_at": _ENDED_AT, "messages": messages}
     return json.dumps(body).encode()
