@@ -166,7 +166,7 @@ def _content(fact: Fact, source: Assertion | None) -> str:
         source is not None
         and source.content
         and source.claim.mode is fact.mode
-        and source.effect is not Stance.HELD
+        and (source.effect is not Stance.HELD or fact.status is Status.SUPERSEDED)
     ):
         return source.content
     return sentence_of(fact.slot, fact.value, _STANCE[fact.mode])

@@ -16,7 +16,7 @@ from typing import Final
 from domain.errors import InvalidInputError
 from domain.memory.keys import canonical_key
 from domain.memory.stances import Stance
-from domain.memory.vocabulary_entries import Entry, entries, tables
+from domain.memory.vocabulary_entries import Entry, slots_of, types_of
 
 
 class Arity(StrEnum):
@@ -143,18 +143,15 @@ class Vocabulary:
 _STANCES: Final = {"held": Stance.HELD, "denied": Stance.DENIES, "planned": Stance.PLANS}
 
 
-def load_vocabulary(text: str) -> Vocabulary:
-    """Read a vocabulary.
+def load_vocabulary(text: str, additions: str = "") -> Vocabulary:
+    """Read a vocabulary, and ``additions`` to it: types and slots that are new, or in the place of its own.
 
     Raises:
         InvalidInputError: with the line, or the entry and its field, that is wrong.
     """
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        raise InvalidInputError(f"the vocabulary is no TOML: {exc}", field="memory_types") from exc
-    types = {entry.name: _type(entry) for entry in tables(raw, "types")}
-    kinds = [_slot(entry, types) for entry in entries(raw, "slots")]
+    raw, added = _toml(text), _toml(additions)
+    types = {entry.name: _type(entry) for entry in types_of(raw, added)}
+    kinds = [_slot(entry, types) for entry in slots_of(raw, added)]
     _no_name_twice(kinds)
     return Vocabulary(
         types=types,
@@ -164,10 +161,42 @@ def load_vocabulary(text: str) -> Vocabulary:
     )
 
 
+def _toml(text: str) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise InvalidInputError(f"the vocabulary is no TOML: {exc}", field="memory_types") from exc
+
+
 @lru_cache(maxsize=1)
 def builtin_vocabulary() -> Vocabulary:
-    """Return the vocabulary that comes with the service."""
-    return load_vocabulary((files("domain.memory") / "memory_types.toml").read_text(encoding="utf-8"))
+    """Return the vocabulary of this process: the package's, with what was added at the start."""
+    text = (files("domain.memory") / "memory_types.toml").read_text(encoding="utf-8")
+    return load_vocabulary(text, _ADDED.text)
+
+
+class _Added:
+    """What an operator's file adds to the vocabulary of this process."""
+
+    text: str = ""
+
+
+_ADDED: Final = _Added()
+
+
+def add_to_vocabulary(text: str) -> Vocabulary:
+    """Put the types and slots of ``text`` into the vocabulary of this process, before anything reads it.
+
+    Raises:
+        InvalidInputError: with the line, or the entry and its field, that is wrong.
+    """
+    before, _ADDED.text = _ADDED.text, text
+    builtin_vocabulary.cache_clear()
+    try:
+        return builtin_vocabulary()
+    except InvalidInputError:
+        _ADDED.text = before
+        raise
 
 
 def _type(entry: Entry) -> MemoryType:

@@ -126,3 +126,19 @@ def entries(raw: Mapping[str, object], section: str) -> Iterator[Entry]:
         if not isinstance(fields, Mapping):
             raise InvalidInputError(f"[[{section}]] {place}: a table is needed", field=section)
         yield Entry(f"[[{section}]] {place} ({fields.get('key', 'without a key')})", fields)
+
+
+def types_of(raw: Mapping[str, object], additions: Mapping[str, object]) -> Iterator[Entry]:
+    """Yield the types of ``raw`` and ``additions``; one that is added takes the place of its namesake."""
+    Entry("the file", additions).only("types", "slots")
+    added = {entry.name: entry for entry in tables(additions, "types")}
+    yield from (entry for entry in tables(raw, "types") if entry.name not in added)
+    yield from added.values()
+
+
+def slots_of(raw: Mapping[str, object], additions: Mapping[str, object]) -> Iterator[Entry]:
+    """Yield the slots of ``raw`` and ``additions``; one that is added takes the place of its namesake."""
+    added = list(entries(additions, "slots"))
+    replaced = [entry.fields.get("key") for entry in added]
+    yield from (entry for entry in entries(raw, "slots") if entry.fields.get("key") not in replaced)
+    yield from added

@@ -5,11 +5,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from domain.rules.persons import Persons
 from domain.rules.rulebook import Rulebook
 
 _ABBREVIATION: Final = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|inc|ltd|dept|ca|bzw|z\.b|d\.h|usw|nr|sr|sra|dra|[a-z])"
     r"|str)\.$",
+    re.IGNORECASE,
+)
+_DAY: Final = re.compile(r"\b\d{1,2}\.$")
+_MONTH: Final = re.compile(
+    r" (?:jan(?:uar)?|feb(?:ruar)?|m\u00e4rz|april?|mai|juni?|juli?|aug(?:ust)?|sep(?:tember)?|okt(?:ober)?|"
+    r"nov(?:ember)?|dez(?:ember)?)\b",
     re.IGNORECASE,
 )
 _END: Final = re.compile(r"(?:[.!?\u2026]+(?:[\"')\]]*)(?=\s|$)|[\u3002\uff01\uff1f!?]+|\n+)")
@@ -60,7 +67,7 @@ def sentences(text: str) -> Iterator[Sentence]:
     for match in _END.finditer(text):
         part = text[start : match.end()]
         is_abbreviated = match.group().startswith(".") and not part.endswith("\n")
-        if is_abbreviated and _ABBREVIATION.search(part[-12:]):
+        if is_abbreviated and (_ABBREVIATION.search(part[-12:]) or _is_day(part, text[match.end() :])):
             continue
         if part.strip():
             is_question = any(mark in match.group() for mark in "?\uff1f")
@@ -70,24 +77,51 @@ def sentences(text: str) -> Iterator[Sentence]:
         yield Sentence(text=text[start:].strip(), is_question=False)
 
 
-def clauses(sentence: Sentence, book: Rulebook) -> list[Clause]:
-    """Split ``sentence`` into clauses and mark the moods of each."""
+def _is_day(part: str, after: str) -> bool:
+    """Tell whether ``part`` ends in the day of a date, as German writes it: "3. Mai"."""
+    return bool(_DAY.search(part[-4:]) and _MONTH.match(after))
+
+
+def clauses(sentence: Sentence, book: Rulebook, persons: Persons | None = None) -> list[Clause]:
+    """Split ``sentence`` into clauses and mark the moods of each; ``persons`` are those of its turn."""
     pieces = _pieces(sentence.text, book)
     out: list[Clause] = []
     subject, carried = "", frozenset[str]()
+    out += _prefaces(sentence, book)
     for index, piece in enumerate(pieces):
         if book.spaced and " " not in piece.strip():
             continue
         text, scope = _without_lead(piece, book)
-        text, subject = _with_subject(text, subject, book)
-        moods, carried = _moods(piece, carried, book)
+        text = _respelled(text, book)
+        is_first = index == 0 and not persons
+        completed, subject = _with_subject(text, subject, book)
+        # "is a nurse" is no question where it is somebody that is a nurse.
+        moods, carried = _moods(piece if completed == text else completed, carried, book)
+        text, subject = _with_person(completed, subject, book, persons)
         if sentence.is_question and index == len(pieces) - 1:
             moods |= {"question"}
         out += [
             Clause(text=part[:_MAX_CLAUSE], said=piece, sentence=sentence.text, scope=where, moods=moods)
-            for part, where in _ungapped(text, scope, book)
+            for whole, where in _ungapped(text, scope, book)
+            for part in book.fragments.complete(whole, subject, may_lack_subject=is_first)
         ]
     return out
+
+
+def _prefaces(sentence: Sentence, book: Rulebook) -> list[Clause]:
+    """Return what stands before a statement as a statement of its own: "as a nurse I work nights"."""
+    found = ((pattern.match(sentence.text), to) for pattern, to in book.prefaces)
+    texts = [(match.expand(to), match.group()) for match, to in found if match is not None]
+    return [
+        Clause(
+            text=text[:_MAX_CLAUSE],
+            said=said,
+            sentence=sentence.text,
+            scope="",
+            moods=_moods(said, frozenset(), book)[0],
+        )
+        for text, said in texts
+    ]
 
 
 def _with_subject(text: str, subject: str, book: Rulebook) -> tuple[str, str]:
@@ -100,6 +134,29 @@ def _with_subject(text: str, subject: str, book: Rulebook) -> tuple[str, str]:
     if "no_inherit" in book.clause and book.clause["no_inherit"].search(text):
         subject = ""
     return text, subject
+
+
+def _with_person(text: str, subject: str, book: Rulebook, persons: Persons | None) -> tuple[str, str]:
+    """Put the person that is meant in the place of a pronoun, and note who is spoken of."""
+    if persons is None or "mention" not in book.clause:
+        return text, subject
+    found = book.clause["subject"].match(text)
+    meant = persons.meant_by(found.group()) if found is not None else None
+    if found is not None and meant is not None:
+        owner = "'s" if text[found.end() :].lstrip().startswith("name") else ""
+        text, subject = f"{meant}{owner}{text[found.end() :]}", meant
+    for match in book.clause["mention"].finditer(text):
+        persons.see(match["relation"] or match["animal"], match["name"])
+    if book.clause["others"].search(text):
+        persons.see_somebody()
+    return text, subject
+
+
+def _respelled(text: str, book: Rulebook) -> str:
+    """Write short forms out, so that rules need know one spelling only."""
+    for pattern, replacement in book.spellings:
+        text = pattern.sub(replacement, text)
+    return text
 
 
 def _ungapped(text: str, scope: str, book: Rulebook) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ It would rather miss ten facts than propose a wrong one (docs/architecture/extra
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from domain.candidates import Candidate
@@ -12,6 +13,7 @@ from domain.memory.vocabulary import Vocabulary
 from domain.ports import LanguageGuesser, WindowCandidates
 from domain.rules.languages import PassageLanguage
 from domain.rules.loading import LANGUAGES, function_words, load_rulebook, rule_text
+from domain.rules.own_rules import OwnRules
 from domain.rules.reading import WindowReader
 from domain.rules.settling import settle
 from domain.rules.statements import StatementReader
@@ -30,8 +32,11 @@ class RuleExtractor:
         vocabulary: Vocabulary,
         languages: LanguageGuesser,
         rule_languages: Sequence[str] = LANGUAGES,
+        rules: OwnRules | None = None,
     ) -> None:
         self._vocabulary = vocabulary
+        self._rules = rules or OwnRules()
+        self._version = self._rules.version([rule_text(language) for language in sorted(rule_languages)])
         self._rule_languages = frozenset(rule_languages)
         self._readers: dict[str, StatementReader] = {}
         self._small_words: dict[str, frozenset[str]] = {}
@@ -47,7 +52,8 @@ class RuleExtractor:
     def read(self, window: Window) -> list[Candidate]:
         """Return the candidates of ``window`` in the order in which they were said."""
         found = WindowReader(window, reader_of=self._reader_of, language=self._language).read()
-        return settle([one for one in found if owns(window, one.message_ids)], self._vocabulary)
+        own = [replace(one, spec_version=self._version) for one in found if owns(window, one.message_ids)]
+        return settle(own, self._vocabulary)
 
     def load(self, language: str) -> None:
         """Read the rules of ``language`` now, instead of with its first text."""
@@ -58,7 +64,7 @@ class RuleExtractor:
             return None
         reader = self._readers.get(language)
         if reader is None:
-            book = load_rulebook(rule_text(language), self._vocabulary)
+            book = load_rulebook(rule_text(language), self._vocabulary, self._rules)
             reader = self._readers[language] = StatementReader(book, self._vocabulary)
         return reader
 

@@ -23,7 +23,7 @@ _DATE: Final = re.compile(
 _DAY_AND_MONTH: Final = re.compile(r"\d{1,2}[./-]\d{1,2}")
 _LONG_WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _SAYS_SOMETHING: Final = re.compile(r"\w|[\U0001F300-\U0001FAFF]")
-_AGE: Final = re.compile(r"(\d{1,3})(?!\d|[.,/:'-]\d)")
+_AGE: Final = re.compile(r"(\d{1,3})(?![\w%]|[.,/:'-]\d)")
 _AGES: Final = re.compile(r"\d{1,2}(?:(?:,? and|,| &)? ?\d{1,2}){0,7}(?!\d)")
 _COUNT: Final = re.compile(r"\d{1,4}(?!\d)")
 _NO_PLACE_NAME: Final = re.compile(
@@ -279,11 +279,29 @@ def _pet(reading: Reading, text: str) -> str | None:
     return None
 
 
+def _names(reading: Reading, text: str) -> str | None:
+    """Return a name of a list of names: each is capitalised and nothing more."""
+    return _person_strict(reading, text) if len(text.split()) <= 2 else None  # noqa: PLR2004 - "Sir Toby"
+
+
+def _known(lexicon: str) -> Callable[[Reading, str], str | None]:
+    """Return the kind of the words that end in one of ``lexicon``: "an old van"."""
+
+    def read(reading: Reading, text: str) -> str | None:
+        words = _first_item(text).split()[:5]
+        heads = (" ".join(words[:end]) for end in range(len(words), 0, -1))
+        return next((head for head in heads if reading.is_one_of(head, lexicon)), None)
+
+    return read
+
+
 KINDS: Final[Mapping[str, Callable[[Reading, str], str | None]]] = {
     "phrase": _phrase, "activity": _phrase, "word": _word, "long": _long, "title": _title,
     "place": _place, "place_strict": _place_strict, "person": _person, "person_strict": _person_strict,
     "org": _org, "job": _job, "job_said": _job_said, "address": _address,
     "age": _age, "ages": _ages, "number": _number, "count": _number, "measure": _measure, "date": _date,
     "email": _email, "phone": _phone, "language": _language,
+    "names": _names, "marital": _known("marital"), "vehicle": _known("vehicles"),
+    "property": _known("property"),
     "pet": _pet, "pet_named": _pet, "instrument": _instrument, "sport": _sport,
 }  # fmt: skip

@@ -11,7 +11,8 @@ _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _FEW_LETTERS: Final = 24
-_SURE: Final = 0.5
+_SURE: Final = 0.75
+_CLEARLY_FIRST: Final = (0.12, 1.4)  # at least this likely, and so many times the second
 _LIKELY: Final = 0.25
 _POSSIBLE: Final = 0.02
 _ENOUGH_FUNCTION_WORDS: Final = 1 / 3
@@ -46,24 +47,31 @@ class PassageLanguage:
             return by_script if by_script in self._function_words() else None
         guesses = self._guesser.guess(text)
         first = max(guesses, key=lambda name: guesses[name], default="")
-        by_words = self._by_function_words(text)
+        by_words = self._by_function_words(text, first)
         is_doubtful = by_words not in (None, first) and guesses.get(first, 0.0) < _SURE
         if first in self._function_words() and guesses[first] > _LIKELY and not is_doubtful:
             return first
         if by_words and (guesses.get(by_words, 0.0) > _POSSIBLE or guesses.get(first, 0.0) < _SURE):
             return by_words
-        return None
+        return first if first in self._function_words() and _is_clear(guesses) else None
 
-    def _by_function_words(self, text: str) -> str | None:
-        """Return the language whose small words make up at least a third of ``text``."""
+    def _by_function_words(self, text: str, first: str) -> str | None:
+        """Return the language whose small words make up a third of ``text``; ``first`` breaks ties."""
         words = [word.casefold() for word in _WORD.findall(text)]
         shares = {
             name: sum(word in known for word in words) / max(1, len(words))
             for name, known in self._function_words().items()
             if known
         }
-        best = max(shares, key=lambda name: shares[name], default=None)
+        best = max(shares, key=lambda name: (shares[name], name == first), default=None)
         return best if best is not None and shares[best] >= _ENOUGH_FUNCTION_WORDS else None
+
+
+def _is_clear(guesses: Mapping[str, float]) -> bool:
+    """Tell whether a few words that could be much are most likely in the first language."""
+    first, second = sorted((*guesses.values(), 0.0, 0.0), reverse=True)[:2]
+    least, times = _CLEARLY_FIRST
+    return first >= least and first >= times * second
 
 
 def _by_script(text: str) -> str | None:

@@ -8,15 +8,16 @@ from typing import Final
 
 from domain.memory.stances import Stance
 from domain.memory.vocabulary import SlotType, Vocabulary
+from domain.rules.fragments import Fragments
+from domain.rules.own_rules import PACKAGE_RULES, OwnRules, Table, full_name
 from domain.rules.patterns import PatternCompiler, first_words, needed_words
 from domain.rules.rulebook import Ask, ForgetTarget, Phrases, Rule, Rulebook
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "zh", "ja")
 
 _PACKAGE: Final = "domain.rules"
+_NAME: Final = re.compile(r'^name = "([^"]+)"', re.MULTILINE)
 _FUNCTION_WORDS: Final = re.compile(r'^function_words = "([^"]*)"', re.MULTILINE)
-
-Table = Mapping[str, object]
 
 
 def rule_text(language: str) -> str:
@@ -30,22 +31,28 @@ def function_words(language: str) -> frozenset[str]:
     return frozenset(found[1].split()) if found else frozenset()
 
 
-def load_rulebook(text: str, vocabulary: Vocabulary) -> Rulebook:
-    """Read a rule file whose slots are those of ``vocabulary``.
+def rule_names(language: str) -> tuple[str, ...]:
+    """Return the names of the rules of ``language``, each with it: "en/home_city-1"."""
+    return tuple(full_name(language, name) for name in _NAME.findall(rule_text(language)))
+
+
+def load_rulebook(text: str, vocabulary: Vocabulary, rules: OwnRules = PACKAGE_RULES) -> Rulebook:
+    """Read a rule file whose slots are those of ``vocabulary``, with the operator's own ``rules``.
 
     Raises:
         KeyError: a rule is about a slot that the vocabulary does not have, or uses a macro that is not there.
         re.error: a pattern is no regular expression.
     """
     raw: Table = tomllib.loads(text)
-    return _Loader(raw, vocabulary).book()
+    return _Loader(raw, vocabulary, rules).book()
 
 
 class _Loader:
     """One rule file while it is read."""
 
-    def __init__(self, raw: Table, vocabulary: Vocabulary) -> None:
+    def __init__(self, raw: Table, vocabulary: Vocabulary, rules: OwnRules) -> None:
         self._raw = raw
+        self._own = rules
         self._vocabulary = vocabulary
         self._relations = _by_word(_table(raw, "relations"))
         self._animals = _by_word(_table(raw, "animals"))
@@ -77,11 +84,23 @@ class _Loader:
             time=_table(self._raw, "time"),
             forget=[_forget_target(name, words) for name, words in _table(self._raw, "forget").items()],
             contents={name: str(text) for name, text in _table(self._raw, "contents").items()},
-            rewrites=[
-                (self._compiler.compile_plain(str(entry["from"])), str(entry["to"]))
-                for entry in _tables(self._raw, "rewrites")
-            ],
+            rewrites=self._replacements("rewrites"),
+            spellings=self._replacements("spellings"),
+            prefaces=self._replacements("prefaces"),
+            fragments=self._fragments(),
+            profile=_by_word(_table(self._raw, "profile")),
+            pronouns={name: _word_set(text) for name, text in _table(self._raw, "pronouns").items()},
         )
+
+    def _replacements(self, section: str) -> list[tuple[re.Pattern[str], str]]:
+        return [
+            (self._compiler.compile_plain(str(entry["from"])), str(entry["to"]))
+            for entry in _tables(self._raw, section)
+        ]
+
+    def _fragments(self) -> Fragments:
+        completions = {name: str(text) for name, text in _table(self._raw, "completions").items()}
+        return Fragments(self._compiled("fragments"), completions)
 
     def _compiled(self, section: str) -> dict[str, re.Pattern[str]]:
         return {
@@ -89,20 +108,18 @@ class _Loader:
         }
 
     def _rules(self) -> list[Rule]:
-        counts: dict[str, int] = {}
-        out = []
-        for entry in _tables(self._raw, "rules"):
-            slot = str(entry["slot"])
-            counts[slot] = counts.get(slot, 0) + 1
-            out.append(self._rule(entry, f"{slot}-{counts[slot]}"))
-        return out
+        """Return the rules that are on; the operator's own come first, for the first that fits is taken."""
+        language = str(self._raw["language"])
+        entries = [*self._own.of(language), *_tables(self._raw, "rules")]
+        named = [(full_name(language, str(entry["name"])), entry) for entry in entries]
+        return [self._rule(entry, name) for name, entry in named if name not in self._own.off]
 
     def _rule(self, entry: Table, name: str) -> Rule:
         kind = self._slot(entry)
         said = _texts(entry, "say")
         about = entry.get("about", False) is True
         return Rule(
-            name=str(entry.get("name", name)),
+            name=name,
             slot=kind.key,
             qualifier=str(entry.get("qualifier", "")),
             about=about,
@@ -127,6 +144,7 @@ class _Loader:
             slot=kind.key,
             kind=str(entry.get("kind", kind.value_kind)),
             many=entry.get("many", False) is True,
+            say=str(entry.get("say", "")),
         )
 
     def _slot(self, entry: Table) -> SlotType:

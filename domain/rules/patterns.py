@@ -21,11 +21,12 @@ _OPTIONS: Final = re.compile(
     r"(?:\((?:\?:|\?P<\w+>)(?P<options>[\w |']+)\)|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)?))"
 )
 _PLAIN: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_REPEAT: Final = re.compile(r"(?:\?|\{0,\d+\})$")
 _MACRO: Final = re.compile(r"\{([a-zA-Z_]+)\}")
 _INNER: Final = {
     "value": r"(?P<value>[^,;:]{1,80}?)",
     "topic": r"(?P<topic>[^\W\d_][\w'-]{1,20}(?: [\w'-]{2,20}){0,2}?)",
-    "number": r"(?P<number>\d{1,4}(?:[.,]\d{1,3})?)",
+    "number": r"(?P<number>\d{1,4}(?:[.,]\d{1,3})?)(?![.,]?\d)",
     "name": _NAME,
 }
 
@@ -151,7 +152,7 @@ def _closes_at(token: str) -> int:
 
 def _brings_own_gap(token: str) -> bool:
     """Tell whether ``token`` ends in a bracket that looks ahead, or that may be absent with its own space."""
-    body = token.rstrip("?*")
+    body = _REPEAT.sub("", token)
     if not body.endswith(")"):
         return False
     unit = body[_opens_at(body) :]

@@ -13,9 +13,19 @@ from domain.memory.slots import SELF
 from domain.memory.stances import Stance
 from domain.memory.values import EVERYTHING, normalise
 from domain.rules.clauses import EXCERPT_CHARS, Sentence, sentences
-from domain.rules.dialogue import Repair, chosen, confirmed, last_question, renamed, repaired, short_answer
+from domain.rules.dialogue import (
+    Repair,
+    chosen,
+    confirmed,
+    contradicted,
+    last_question,
+    renamed,
+    repaired,
+    short_answer,
+)
 from domain.rules.forgetting import Forgotten, forgotten_slots
 from domain.rules.languages import PassageLanguage
+from domain.rules.persons import Persons
 from domain.rules.rulebook import Rulebook
 from domain.rules.settling import numbered
 from domain.rules.statements import Source, StatementReader
@@ -29,6 +39,7 @@ _HEAD: Final = 500
 _CONFIRMED_CONFIDENCE: Final = 0.8
 _CAPITAL_STARTS: Final = 0.3
 _CAPITAL_WORDS: Final = 0.04
+_SENTENCE_END: Final = re.compile(r"[.!?\n](?=\s|$)")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _START: Final = re.compile(r"(?:^|[.!?]\s+|\n)[^\W\d_]")
 _SAYS_I: Final = re.compile(r"(?<!\w)I(?!\w)")
@@ -84,6 +95,7 @@ class WindowReader:
                 message=message, cased=self._cased, timezone=self._timezone, speaker=passage.speaker
             )
             self._read_passage(passage, reader, source, previous)
+            self._found += reader.profile(passage.profile, source)
             if self._last_id and reader.book.modality["_retraction"].match(passage.text):
                 self._take_back(self._last_id, source)
 
@@ -98,10 +110,13 @@ class WindowReader:
         text = _own_head(passage.text, reader.book)
         if previous is not None:
             self._found += self._answers(text, reader, source, previous)
+        persons = reader.persons()
         for sentence in sentences(text):
-            self._read_sentence(sentence, reader, source)
+            self._read_sentence(sentence, reader, source, persons)
 
-    def _read_sentence(self, sentence: Sentence, reader: StatementReader, source: Source) -> None:
+    def _read_sentence(
+        self, sentence: Sentence, reader: StatementReader, source: Source, persons: Persons
+    ) -> None:
         taken_back = reader.book.modality["_retraction"].match(sentence.text)
         if taken_back:
             self._take_back(source.message.message_id, source)
@@ -119,7 +134,7 @@ class WindowReader:
             excerpt = sentence.text[:EXCERPT_CHARS]
             self._found += [replace(one, excerpt=excerpt) for one in self._repair(repair, reader, source)]
             return
-        self._found += reader.read(sentence.text, source, is_question=sentence.is_question)
+        self._found += reader.read(sentence.text, source, is_question=sentence.is_question, persons=persons)
 
     def _take_back(self, message_id: str, source: Source) -> None:
         """Unsay what a message said; what an earlier window has already proposed is forgotten instead."""
@@ -143,6 +158,9 @@ class WindowReader:
         statement = confirmed(question, text, book)
         if statement:
             return [_confirmed(one, question) for one in reader.read(statement, cited)]
+        denied = contradicted(question, text, book)
+        if denied:
+            return _set_right(denied, reader, cited)
         choice = chosen(question, text, book)
         if choice:
             return [reader.assign("prefers", f"{choice[0]} over {choice[1]}", text, cited)]
@@ -153,6 +171,8 @@ class WindowReader:
         wrong = reader.read(repair.before, source)
         right = reader.read(repair.after, source)
         last = wrong[-1] if wrong else self._said_before(repair)
+        if repair.is_bare and (last is None or not _is_alike(last.value, repair.after)):
+            return right
         base = repair.before or (last.excerpt if last else "")
         if repair.after and not right and last and last.value in base:
             right = reader.read(_with_new_value(base, last.value, repair.after, cased=source.cased), source)
@@ -207,19 +227,42 @@ def _confirmed(candidate: Candidate, question: str) -> Candidate:
     )
 
 
+def _set_right(denied: tuple[str, str], reader: StatementReader, source: Source) -> list[Candidate]:
+    """Read what was asked with the user's own words in the place of the value that is wrong."""
+    asked, right = denied
+    guessed = reader.read(asked, source)
+    if not guessed or guessed[-1].value not in asked:
+        return []
+    head = asked[: asked.rindex(guessed[-1].value)].rstrip()
+    last = head.rsplit(maxsplit=1)[-1].casefold() if head else ""
+    own = right.split(maxsplit=1)[1] if last and right.casefold().startswith(f"{last} ") else right
+    found = reader.read(f"{head} {own}.", source)
+    return [
+        replace(one, excerpt=own) for one in found if one.value in own and _is_same_slot(one, guessed[-1])
+    ]
+
+
 def _short_answers(question: str, text: str, reader: StatementReader, source: Source) -> list[Candidate]:
     answer = short_answer(question, text, reader.book)
     if answer is None or reader.book.anchor.search(answer.text):
         return []
+    if answer.ask.say:
+        said = reader.read(f"{answer.ask.say} {answer.text}.", source)
+        return [replace(one, excerpt=text[:EXCERPT_CHARS]) for one in said]
     cased = source.cased and not answer.text.islower()
     values = reader.values(answer.text, answer.ask.kind, cased=cased, many=answer.ask.many)
-    return [reader.assign(answer.ask.slot, value, text, source) for value in values]
+    return [reader.assign(answer.ask.slot, value, text, source, topic=answer.topic) for value in values]
 
 
 def _with_new_value(base: str, old: str, new: str, *, cased: bool) -> str:
     head = base[: base.rindex(old)]
     is_name = cased and old[0].isupper() and not new[0].isdigit()
     return f"{head}{new[0].upper()}{new[1:]}" if is_name else f"{head}{new}"
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """Tell whether two values begin alike: both with a capital, or both with a digit."""
+    return (one[0].isupper(), one[0].isdigit()) == (other[0].isupper(), other[0].isdigit())
 
 
 def _is_same_slot(one: Candidate, other: Candidate) -> bool:
@@ -260,7 +303,13 @@ def _covers(request: Candidate, said: Candidate) -> bool:
 def _own_head(text: str, book: Rulebook) -> str:
     """Cut ``text`` where a request to write or play something begins: what follows is not about the user."""
     match = book.modality["_to_be_written"].search(text)
-    return text[: match.start()] if match else text
+    if match is None:
+        return text
+    about_me = book.modality.get("_of_the_writer")
+    end = _SENTENCE_END.search(text, match.end())
+    if about_me is not None and end is not None and about_me.search(match.group()):
+        return f"{text[: match.start()].rstrip()}.{text[end.end() :]}"
+    return text[: match.start()]
 
 
 def _is_fiction(text: str, book: Rulebook, *, in_fiction: bool) -> bool:

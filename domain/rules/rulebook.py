@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from domain.memory.assertions import Stance
+from domain.rules.fragments import Fragments
 from domain.rules.patterns import PatternCompiler
 
 
@@ -52,12 +53,16 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A question of the assistant and the slot that a short answer to it fills."""
+    """A question of the assistant and the slot that a short answer to it fills.
+
+    With ``say`` the answer is read as the statement that begins with those words.
+    """
 
     question: re.Pattern[str]
     slot: str
     kind: str
     many: bool
+    say: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,3 +95,8 @@ class Rulebook:
     forget: Sequence[ForgetTarget]
     contents: Mapping[str, str] = field(default_factory=dict)
     rewrites: Sequence[tuple[re.Pattern[str], str]] = ()
+    spellings: Sequence[tuple[re.Pattern[str], str]] = ()
+    prefaces: Sequence[tuple[re.Pattern[str], str]] = ()
+    fragments: Fragments = field(default_factory=lambda: Fragments({}, {}))
+    profile: Mapping[str, str] = field(default_factory=dict)
+    pronouns: Mapping[str, frozenset[str]] = field(default_factory=dict)

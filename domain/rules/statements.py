@@ -1,7 +1,7 @@
 """What one statement says: the rules that fit its clauses, and the candidates that they make."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Final
@@ -15,6 +15,8 @@ from domain.memory.values import normalise
 from domain.memory.vocabulary import Arity, SlotType, Vocabulary
 from domain.rules.clauses import EXCERPT_CHARS, Clause, Sentence, clauses
 from domain.rules.eventtime import EventClock
+from domain.rules.persons import Persons
+from domain.rules.profiles import Particular
 from domain.rules.rulebook import Rule, Rulebook
 from domain.rules.sentences import Words, sentence_of
 from domain.rules.values import ValueReader
@@ -33,6 +35,8 @@ _SCOPED: Final = frozenset({"preference", "food"})
 _STARTS_LATER: Final = frozenset({"home_city", "employer", "job_title", "school", "marital_status"})
 _OF_THE_RELATION: Final = frozenset({"name", "relative"})
 _ABOUT_SOMEBODY: Final = "relationship"
+# What a head announces need not be known by itself.
+_SAID_KINDS: Final = {"job": "job_said"}
 _MAX_TOPIC: Final = 30
 _REASON_CHARS: Final = 160
 _MAX_SAID: Final = 400
@@ -80,31 +84,37 @@ class StatementReader:
         self._clock = EventClock(book.time)
         self._values = {cased: ValueReader(book, cased=cased) for cased in (False, True)}
 
-    def read(self, text: str, source: Source, *, is_question: bool = False) -> list[Candidate]:
-        """Return what ``text``, a sentence, states."""
+    def read(
+        self, text: str, source: Source, *, is_question: bool = False, persons: Persons | None = None
+    ) -> list[Candidate]:
+        """Return what ``text``, a sentence, states; ``persons`` are those that its turn has named."""
         if self.book.modality["_injection"].search(text):
             return []
         return [
             self._candidate(hit, value, source)
-            for clause in clauses(Sentence(text=text, is_question=is_question), self.book)
+            for clause in clauses(Sentence(text=text, is_question=is_question), self.book, persons)
             if self.book.anchor.search(clause.text)
             for hit in self._hits(clause, source)
             for value in hit.values
             if MARK not in value
         ]
 
+    def persons(self) -> Persons:
+        """Return the persons of a turn that has not begun."""
+        return Persons(self.book.pronouns, self.book.relations, self.book.animals)
+
     def values(self, text: str, kind: str, *, cased: bool, many: bool) -> list[str]:
         """Read typed values at the head of ``text``."""
         return self._values[cased].read(text, kind, many=many)
 
-    def assign(self, key: str, value: str, excerpt: str, source: Source) -> Candidate:
+    def assign(self, key: str, value: str, excerpt: str, source: Source, *, topic: str = "") -> Candidate:
         """Return the candidate that ``value`` in the slot ``key`` is, as an answer to a question says it."""
-        kind = self._vocabulary.slots[key]
+        kind = self._vocabulary.slots.get(key) or self._vocabulary.patterns[key]
         return Candidate(
             category=kind.category,
-            key=key,
+            key=key.replace("{topic}", _slug(topic) or "thing")[:64],
             value=value,
-            content=sentence_of(kind, Stance.HOLDS, Words(value=value), self.book.contents),
+            content=sentence_of(kind, Stance.HOLDS, Words(value=value, topic=topic), self.book.contents),
             confidence=0.78,
             importance=kind.importance,
             said_at=source.message.sent_at,
@@ -113,6 +123,20 @@ class StatementReader:
             method=Method.RULES,
             reasoning=f"a short answer to a question about {key}",
         )
+
+    def profile(self, lines: Sequence[Particular], source: Source) -> list[Candidate]:
+        """Return what a list of particulars says."""
+        out: list[Candidate] = []
+        for line in lines:
+            key = self.book.profile.get(normalise(line.key))
+            if key is None:
+                continue
+            kind = self._vocabulary.slots[key]
+            many = kind.arity is Arity.MANY
+            said = _SAID_KINDS.get(kind.value_kind, kind.value_kind)
+            values = self.values(line.value, said, cased=source.cased, many=many)
+            out += [self.assign(key, value, line.said, source) for value in values if MARK not in value]
+        return out
 
     def _hits(self, clause: Clause, source: Source) -> Iterator[_Hit]:
         blocked = clause.moods & _BLOCKING

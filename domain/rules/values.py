@@ -8,8 +8,8 @@ from domain.rules.rulebook import Rulebook
 from domain.secrets import MARK
 
 _HARD_END: Final = re.compile(
-    rf"[;:!?()\[\]{{}}<>{MARK}\n\"]|\s[-\u2013\u2014]+\s|"
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)\.(?=\s|$)|\.\.+"
+    rf"[;!?()\[\]{{}}<>{MARK}\n\"]|:(?!\d)|\s[-\u2013\u2014]+\s|"
+    r"(?<!\bDr)(?<!\b\d)(?<!\b\d\d)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)\.(?=\s|$)|\.\.+"
 )
 _ADDRESS_END: Final = re.compile(
     rf"[;!?\n{MARK}]|(?<!str)(?<!\b[A-Z])\.(?:\s|$)|,? (?:and|but|und|et|y) (?:i|my|ich|je|mi)\b",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from domain.rules.pasted import foreign_lines
+from domain.rules.profiles import Particular, particulars
 from domain.secrets import MARK
 
 _FENCE: Final = re.compile(r"(?:```|~~~)[\s\S]*?(?:```|~~~|\Z)")
@@ -89,6 +90,7 @@ class Passage:
 
     text: str
     speaker: str | None = None
+    profile: Sequence[Particular] = ()
 
 
 def own_words(text: str) -> list[Passage]:
@@ -98,7 +100,9 @@ def own_words(text: str) -> list[Passage]:
         return labelled
     if _HTML_PAGE.search(text):
         return []
-    return [Passage(text=_mask_quotes(_joined(_own_lines(_without_blocks(text).split("\n")))))]
+    profile, rest = particulars(text)
+    own = _mask_quotes(_joined(_own_lines(_without_blocks(rest).split("\n"))))
+    return [Passage(text=own, profile=profile)]
 
 
 def _without_blocks(text: str) -> str:

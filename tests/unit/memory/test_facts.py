@@ -59,13 +59,13 @@ def test_a_merged_text_is_marked_as_merged_and_has_a_sentence_of_its_own() -> No
     assert row.content == "User's hobby is chess and go."
 
 
-def test_a_sentence_about_the_past_is_not_shown_for_a_fact() -> None:
+def test_what_was_only_ever_told_as_past_is_shown_as_past() -> None:
     one = replace(
         said("2024-01-01", "home_city", "Rome", stance=Stance.HELD), content="User used to live in Rome."
     )
     (fact,) = fold([one]).facts.values()
 
-    assert row_of(fact, SCOPE, {one.assertion_id: one}).content == "User lives in Rome."
+    assert row_of(fact, SCOPE, {one.assertion_id: one}).content == "User used to live in Rome."
 
 
 MOMENTS = st.none() | st.integers(0, 9).map(lambda day: at("2024-01-01") + timedelta(days=day))

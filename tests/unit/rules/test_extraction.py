@@ -305,7 +305,7 @@ def test_reasoning_names_the_rule_and_its_pattern(read: Read) -> None:
     (found,) = read("I live in Oslo.")
 
     assert found.method is Method.RULES
-    assert found.reasoning.startswith("rule home_city-")
+    assert found.reasoning.startswith("rule en/home_city-")
     assert "live" in found.reasoning
     assert "Oslo" not in found.reasoning
 
