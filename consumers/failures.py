@@ -30,7 +30,8 @@ _MOST_REASON_CHARS: Final = 300
 class Handled(StrEnum):
     """How the handling of a record ended, or that it waits for the database or the broker.
 
-    ``DEAD`` and ``PUT_BACK`` are those of a job, which has written its dead letter or its next order itself.
+    ``DEAD``, ``PUT_BACK`` and ``BEYOND_SLOTS`` are those of a job, which has written its dead letter or its
+    next order itself.
     """
 
     DONE = "done"
@@ -40,6 +41,7 @@ class Handled(StrEnum):
     EXHAUSTED = "exhausted"
     DEAD = "dead"
     PUT_BACK = "put_back"
+    BEYOND_SLOTS = "beyond_slots"
     WAITING = "waiting"
 
 

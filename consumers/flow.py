@@ -17,7 +17,7 @@ class Flow:
         self._paused: set[TopicPartition] = set()
 
     def regulate(self, partitions: Mapping[TopicPartition, Partition]) -> int:
-        """Pause what is full and resume what is not; return how many records may be polled."""
+        """Pause what is full and resume what is not; return how many records may be polled for."""
         free = self._max_in_flight - sum(partition.waiting for partition in partitions.values())
         assigned = self._consumer.assignment()
         full = {tp for tp, partition in partitions.items() if self._is_full(tp, partition)}
@@ -30,7 +30,8 @@ class Flow:
             if resumed:
                 self._consumer.resume(*resumed)
             self._paused -= resumed
-        return max(free, 0)
+        # A poll of nothing but paused partitions would sleep while places come free.
+        return max(free, 0) if assigned - self._paused or not assigned else 0
 
     def forget(self, revoked: set[TopicPartition]) -> None:
         """Forget partitions that went away; an assignment starts unpaused."""

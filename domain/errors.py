@@ -17,6 +17,7 @@ Hierarchy::
         ConflictError              the same id came with other content
         ModelRefusedError          a provider refused the request for good (its 400)
       ClaimLostError               another worker holds the job now; nothing may be written
+      SlotsTakenError              the tenant has as many jobs running as it may
 """
 
 
@@ -82,3 +83,7 @@ class ModelRefusedError(PermanentError):
 
 class ClaimLostError(AfterwordError):
     """Another worker holds the job now; nothing may be written."""
+
+
+class SlotsTakenError(AfterwordError):
+    """The tenant has as many jobs running as it may; this one has not begun, and waits for its time."""

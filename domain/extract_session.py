@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -13,8 +14,10 @@ from domain.candidates import Candidate
 from domain.errors import (
     ClaimLostError,
     EmbedderUnavailableError,
+    InfrastructureError,
     ModelUnavailableError,
     PermanentError,
+    SlotsTakenError,
     UnreadableAnswerError,
 )
 from domain.jobs import Claim, JobError, JobKind, JobOrder, JobOutcome
@@ -29,13 +32,19 @@ from domain.validation import Dropped, Kept, Pending, Policy, check, masked
 from domain.windows import Window, window_digest, windows_of
 
 MOST_GRACES: Final = 10
+# A part of what a lane waits for what it has cancelled.
+_LETTING_GO_S: Final = 1.0
 
 
 class Ending(StrEnum):
-    """What became of an order: nothing is left to do, it was put back for later, or its job is dead."""
+    """What became of an order: nothing is left to do, it was put back for later, or its job is dead.
+
+    A job ``BEYOND_SLOTS`` has not begun: its tenant has as many running as it may, and it is to be put off.
+    """
 
     DONE = "done"
     PUT_BACK = "put_back"
+    BEYOND_SLOTS = "beyond_slots"
     DEAD = "dead"
 
 
@@ -90,15 +99,31 @@ class ExtractSession:
                 assert_never(unreachable)
 
     async def _extract(self, order: JobOrder, record: RawRecord) -> Ending:
-        claim = await self._jobs.claim(order, deadline=self._limits.deadline)
+        try:
+            claim = await self._jobs.claim(order, deadline=self._limits.deadline)
+        except SlotsTakenError:
+            return Ending.BEYOND_SLOTS
         if claim is None:
             return Ending.DONE
         return await self._without_extraction(claim) or await self._attempt(claim, record)
+
+    async def put_off(self, order: JobOrder, *, job_seconds: float) -> None:
+        """Order a job that may not begin again, for when its tenant is expected to have a slot.
+
+        ``job_seconds`` is how long a job takes at the moment. It costs the job no attempt.
+
+        Raises:
+            InfrastructureError: the database is away; the same call may be made again.
+        """
+        await self._jobs.put_off(order, job_seconds=job_seconds)
 
     async def _attempt(self, claim: Claim, record: RawRecord) -> Ending:
         try:
             async with asyncio.timeout(self._limits.deadline.total_seconds()):
                 await self._remember(claim)
+        except asyncio.CancelledError:
+            await self._let_go(claim)
+            raise
         except ClaimLostError:
             return Ending.DONE
         except (ModelUnavailableError, EmbedderUnavailableError) as exc:
@@ -113,9 +138,18 @@ class ExtractSession:
             return await self._fail(claim, record, JobError(code="unreadable_answer", message=str(exc)))
         return Ending.DONE
 
+    async def _let_go(self, claim: Claim) -> None:
+        """Order a job again that is cut off: whoever it was taken from holds its record for done."""
+        with suppress(InfrastructureError, TimeoutError):
+            async with asyncio.timeout(_LETTING_GO_S):
+                await self._jobs.put_back(claim, due_in=timedelta(), error=None, counted=False)
+
     async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> Ending:
         """Count a failed attempt that ended in an unforeseen way, so that it stops only its own job."""
-        claim = await self._jobs.claim(order, deadline=self._limits.deadline)
+        try:
+            claim = await self._jobs.claim(order, deadline=self._limits.deadline)
+        except SlotsTakenError:
+            return Ending.BEYOND_SLOTS
         return Ending.DONE if claim is None else await self._fail(claim, record, error)
 
     async def _without_extraction(self, claim: Claim) -> Ending | None:

@@ -65,6 +65,9 @@ class JobStore(Protocol):
         """Take the job with the next fencing number, with its session; None when there is nothing to do.
 
         A job that another worker holds is taken over: its record came to us, so the other one lost it.
+
+        Raises:
+            SlotsTakenError: the tenant has as many jobs running as it may; the job is as it was.
         """
         ...
 
@@ -92,6 +95,14 @@ class JobStore(Protocol):
         self, claim: Claim, *, due_in: timedelta, error: JobError | None, counted: bool
     ) -> None:
         """Give the job back for a later attempt, ``counted`` as one or not."""
+        ...
+
+    async def put_off(self, order: JobOrder, *, job_seconds: float) -> None:
+        """Order a job that found no slot again, for when one is expected; it costs no attempt.
+
+        ``job_seconds`` is how long a job takes at the moment. A job that somebody runs stays with them, and
+        is looked at again.
+        """
         ...
 
     async def gate(self, claim: Claim, reason: str) -> None:

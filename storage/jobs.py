@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
 from domain.conversation import Message, SessionText
-from domain.errors import ClaimLostError
+from domain.errors import ClaimLostError, SlotsTakenError
 from domain.events import DomainEvent
 from domain.jobs import Claim, Job, JobError, JobKind, JobOrder, JobOutcome, JobStatus
 from domain.memory.assertions import Scope
@@ -17,19 +17,22 @@ from domain.memory.fold import DEFAULT
 from domain.memory.timeline import Rules
 from domain.outbox import RawRecord
 from domain.ports import Clock, RecallTokenizer, WindowCandidates
+from domain.replays import ReplayMode
 from domain.stores import Extracted
 from storage.candidate_rows import window_from_row, window_row
 from storage.commit import Commits
 from storage.dead_letters import Failure, bury
 from storage.job_rows import changed, ordered
-from storage.job_sql import CLAIM, END_ATTEMPT, KEEP_WINDOWS, READ_CLAIMED, TAKE_STRANDED
+from storage.job_sql import CLAIM, END_ATTEMPT, KEEP_WINDOWS, LOCK_TENANTS, READ_CLAIMED, TAKE_STRANDED
 from storage.json_text import object_text, rows_text, time_of
 from storage.natural_batch import NaturalBatch
 from storage.outbox_rows import outbox_rows, write_records
 from storage.outgoing import Outgoing
 from storage.pool import Database
+from storage.put_offs import PutOffs, tenant_key
 
 _CAP: Final = 16
+_SLOTS: Final = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +60,12 @@ class _Ending:
 
 
 class PostgresJobs:
-    """``domain.stores.JobStore``; ``worker`` names this process in the rows of the jobs that it holds."""
+    """``domain.stores.JobStore``; ``worker`` names this process in the rows of the jobs that it holds.
 
-    def __init__(
+    ``slots`` is how many jobs of one tenant run at once, where the tenant's row says nothing else.
+    """
+
+    def __init__(  # noqa: PLR0913 - what one process works with
         self,
         database: Database,
         *,
@@ -68,8 +74,11 @@ class PostgresJobs:
         clock: Clock,
         worker: str,
         rules: Rules = DEFAULT,
+        slots: int = _SLOTS,
     ) -> None:
         self._database = database
+        self._slots = slots
+        self._put_offs = PutOffs(database, encode=outgoing.encode, slots=slots)
         self._outgoing = outgoing
         self._clock = clock
         self._worker = worker
@@ -77,7 +86,11 @@ class PostgresJobs:
         self._claims = NaturalBatch[tuple[JobOrder, timedelta], Claim | None](self._take, cap=_CAP)
 
     async def claim(self, order: JobOrder, *, deadline: timedelta) -> Claim | None:
-        """Take the job with the next fencing number, with its session; None when there is nothing to do."""
+        """Take the job with the next fencing number, with its session; None when there is nothing to do.
+
+        Raises:
+            SlotsTakenError: the tenant has as many jobs running as it may; the job is as it was.
+        """
         claim = await self._claims.submit((order, deadline))
         self._outgoing.wake()
         return claim
@@ -116,6 +129,10 @@ class PostgresJobs:
         status = JobStatus.RETRYING if counted or error is not None else JobStatus.QUEUED
         await self._end(claim, _Ending(status=status, due_in=due_in, error=error, is_counted=counted))
 
+    async def put_off(self, order: JobOrder, *, job_seconds: float) -> None:
+        """Order a job that found no slot again, for when one is expected; it costs no attempt."""
+        await self._put_offs.put_off(order, job_seconds=job_seconds)
+
     async def gate(self, claim: Claim, reason: str) -> None:
         """End the job without an extraction; the session stays."""
         await self._end(claim, _Ending(status=JobStatus.GATED, gate=reason))
@@ -148,18 +165,22 @@ class PostgresJobs:
                 "user_id": o.user_id,
                 "job_id": o.job_id,
                 "deadline": f"{d.total_seconds()} s",
+                "place": place,
             }
-            for o, d in orders.values()
+            for place, (o, d) in enumerate(reversed(orders.values()))
         ]
+        keys = sorted({tenant_key(tenant_id) for tenant_id, _ in orders})
         async with self._database.pipeline() as conn:
             async with (
                 conn.cursor(row_factory=dict_row) as cursor,
                 conn.cursor(row_factory=dict_row) as reader,
             ):
-                params = {"orders": rows_text(given), "worker": self._worker}
+                params = {"orders": rows_text(given), "worker": self._worker, "slots": self._slots}
+                await conn.execute(LOCK_TENANTS, {"keys": keys})
                 await cursor.execute(CLAIM, params)
                 await reader.execute(READ_CLAIMED, params)
-                taken = {(row["tenant_id"], row["job_id"]): row for row in await cursor.fetchall()}
+                due = await cursor.fetchall()
+                taken = {(row["tenant_id"], row["job_id"]): row for row in due if row["job_id"] is not None}
                 sessions = {(row["tenant_id"], row["job_id"]): row for row in await reader.fetchall()}
             records = [
                 row
@@ -172,13 +193,15 @@ class PostgresJobs:
                 )
             ]
             await write_records(conn, records)
+        beyond = {(row["of_tenant"], row["of_job"]) for row in due if row["is_beyond"]}
         claims: list[Claim | Exception | None] = []
         for order, _ in wanted:
             key = (order.tenant_id, order.job_id)
             row = taken.pop(key, None)
-            claims.append(
-                _claim_or_error({**row, **sessions.get(key, {})}, order) if row is not None else None
-            )
+            if row is not None:
+                claims.append(_claim_or_error({**row, **sessions.get(key, {})}, order))
+            else:
+                claims.append(SlotsTakenError("all slots are taken") if key in beyond else None)
         return claims
 
     async def _end(self, claim: Claim, ending: _Ending) -> None:
@@ -267,6 +290,8 @@ def _claim(row: Mapping[str, Any], order: JobOrder) -> Claim:
         ),
         message_count=row["message_count"],
         queued_at=row["queued_at"],
+        content_digest=row["content_digest"],
+        replay_mode=ReplayMode(row["replay_mode"]) if row["replay_mode"] is not None else None,
         kept={digest: window_from_row(one) for digest, one in (row["kept"] or {}).items()},
     )
 

@@ -11,6 +11,7 @@ from storage.pool import Database, storage_errors
 
 _LEADER_KEY: Final = 7_204_113_551
 _MOST_ROWS: Final = 500
+_MOST_LATER: Final = 100
 
 TRY_LEAD: Final[LiteralString] = "SELECT pg_try_advisory_lock(%(key)s)"
 STILL_THERE: Final[LiteralString] = "SELECT 1"
@@ -18,17 +19,31 @@ LISTEN: Final[LiteralString] = "LISTEN afterword_outbox"
 # A lost delete is a record sent twice, which readers drop; on this connection alone.
 NO_SYNC: Final[LiteralString] = "SET synchronous_commit = off"
 
+# Rows that wait for their time have indexes of their own, so that however many wait, none is passed over; and
+# what has come due of them, which has no order to keep, takes a part of a turn at most.
 TURN: Final[LiteralString] = """
     WITH gone AS (
         DELETE FROM lis.outbox
          WHERE id = ANY (%(done)s::bigint[])
+    ), due AS (
+        (SELECT id, topic, key, value, header_names, header_values
+           FROM lis.outbox
+          WHERE available_at <= written_at
+            AND id <> ALL (%(done)s::bigint[])
+          ORDER BY id
+          LIMIT %(most)s)
+        UNION ALL
+        (SELECT id, topic, key, value, header_names, header_values
+           FROM lis.outbox
+          WHERE available_at > written_at
+            AND available_at <= now()
+            AND id <> ALL (%(done)s::bigint[])
+          ORDER BY available_at
+          LIMIT %(most_later)s)
     )
     SELECT id, topic, key, value, header_names, header_values
-      FROM lis.outbox
-     WHERE available_at <= now()
-       AND id <> ALL (%(done)s::bigint[])
+      FROM due
      ORDER BY id
-     LIMIT %(most)s
 """
 
 
@@ -96,7 +111,8 @@ class PostgresOutbox:
         try:
             with storage_errors():
                 conn = await self._connected()
-                cursor = await conn.execute(TURN, {"done": list(done), "most": _MOST_ROWS}, binary=True)
+                params = {"done": list(done), "most": _MOST_ROWS, "most_later": _MOST_LATER}
+                cursor = await conn.execute(TURN, params, binary=True)
                 rows = await cursor.fetchall()
         except BaseException:
             await self._forget()

@@ -50,7 +50,18 @@ CALL_OUTCOMES: Final = ("answered", "unreadable", "unavailable", "refused")
 DIRECTIONS: Final = ("in", "out")
 INJECTION_OUTCOMES: Final = ("applied", "empty", "failed")
 REPAIRS: Final = ("naive_time", "unknown_zone", "cleaned_text", "empty_message", "repeated_id")
-HANDLED: Final = ("done", "undecodable", "invalid", "permanent", "exhausted", "dead", "put_back", "waiting")
+HANDLED: Final = (
+    "done",
+    "undecodable",
+    "invalid",
+    "permanent",
+    "exhausted",
+    "dead",
+    "put_back",
+    "beyond_slots",
+    "waiting",
+)
+LANES: Final = ("priority", "standard", "bulk", "replay")
 ANSWERED: Final = ("ok", "failed", "deadline", "reply_topic", "undecodable", "unsent")
 POOLS: Final = ("write", "read")
 POOL_STATES: Final = ("used", "idle")
@@ -153,6 +164,12 @@ class Metrics:
     def _jobs(self, register: _Register) -> None:
         self.jobs = register.counters(
             "memory_jobs_total", "Changes of a job's status, by the new status.", status=JOB_STATUSES
+        )
+        self.workers_busy = register.gauges(
+            "memory_lane_busy_workers", "Workers that have a job, by lane.", lane=LANES
+        )
+        self.workers_waited_for = register.gauges(
+            "memory_lane_waiting_jobs", "Jobs in hand that wait for a worker, by lane.", lane=LANES
         )
         self.job_seconds = register.histogram(
             "memory_job_seconds", "Seconds from the claim of a job to the end of the attempt.", _SLOW_S

@@ -80,9 +80,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the model was asked."""
+    """What the model was asked; ``files`` are the numbers of the conversations, in the order of the calls."""
 
     calls: int
+    files: tuple[int, ...]
+    most_at_once: int
     by_path: Mapping[str, int]
     bodies: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -203,6 +205,8 @@ class ScriptedModel:
             raw = (await client.get(f"{self.url}/seen")).json()
         return Seen(
             calls=raw["calls"],
+            files=tuple(raw["files"]),
+            most_at_once=raw["most_at_once"],
             by_path=raw["by_path"],
             bodies=tuple(raw["bodies"]),
             tokens=tuple(raw["tokens"]),
@@ -226,6 +230,9 @@ class _Served:
     steps: list[Step]
     answers: Mapping[Callable[..., bytes], Sequence[bytes]]
     calls: int = 0
+    files: list[int] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
     by_path: dict[str, int] = field(default_factory=dict)
     bodies: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
@@ -303,6 +310,8 @@ class _Wire(asyncio.Protocol):
             served = self._served
             told = {
                 "calls": served.calls,
+                "files": served.files,
+                "most_at_once": served.most_at_once,
                 "by_path": served.by_path,
                 "bodies": served.bodies,
                 "tokens": served.tokens,
@@ -318,6 +327,10 @@ class _Wire(asyncio.Protocol):
     def _count(self, path: str, head: bytes, body: bytes) -> None:
         served = self._served
         served.calls += 1
+        served.at_once += 1
+        served.most_at_once = max(served.most_at_once, served.at_once)
+        found = _FILE.search(body)
+        served.files.append(int(found.group(1)) if found else -1)
         served.by_path[path] = served.by_path.get(path, 0) + 1
         if len(served.bodies) < _KEPT_BODIES:
             token = re.search(rb"(?i)(?:authorization: *bearer|x-api-key:|x-goog-api-key:) *([^\r\n]+)", head)
@@ -356,9 +369,13 @@ class _Wire(asyncio.Protocol):
 
     def _later(self, reply: bytes) -> None:
         if self._served.plan.latency:
-            asyncio.get_running_loop().call_later(self._served.plan.latency, self._send, reply)
+            asyncio.get_running_loop().call_later(self._served.plan.latency, self._answer, reply)
         else:
-            self._send(reply)
+            self._answer(reply)
+
+    def _answer(self, reply: bytes) -> None:
+        self._served.at_once -= 1
+        self._send(reply)
 
     def _send(self, reply: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():

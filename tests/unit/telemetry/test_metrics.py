@@ -44,7 +44,18 @@ def test_a_label_value_outside_its_set_makes_no_series_of_its_own() -> None:
 def test_every_metric_is_named_by_thing_and_unit_and_explained() -> None:
     subject = Metrics(CollectorRegistry())
     subject.built(version="1", python="3.11")
-    units = ("seconds", "records", "handlers", "partitions", "connections", "requests", "leaders", "build")
+    units = (
+        "seconds",
+        "records",
+        "handlers",
+        "workers",
+        "jobs",
+        "partitions",
+        "connections",
+        "requests",
+        "leaders",
+        "build",
+    )
 
     for family in subject.registry.collect():
         assert family.name.startswith("memory_")
