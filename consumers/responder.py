@@ -111,12 +111,21 @@ class Responder:
 
         Only for one replica: a second one may never get a partition.
         """
-        consumer = self._subscriber.consumer
-        while consumer is None or not consumer.assignment():
+        while not await self._knows_positions():
             await asyncio.sleep(_READY_SECONDS)
-            consumer = self._subscriber.consumer
-        for partition in consumer.assignment():
-            await consumer.position(partition)
+
+    async def _knows_positions(self) -> bool:
+        consumer = self._subscriber.consumer
+        if consumer is None or not (assigned := consumer.assignment()):
+            return False
+        try:
+            for partition in assigned:
+                await consumer.position(partition)
+        except KafkaError as error:
+            # A replica that joins now takes partitions away while they are asked for.
+            logger.info("the positions are not known yet: %s", type(error).__name__)
+            return False
+        return True
 
 
 async def _parsed(

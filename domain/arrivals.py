@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
 from domain.conversation import LIVE, NIL_AVATAR, Message, UserRef
 from domain.memory.values import normalise
+from domain.replays import ReplayMode
 
 
 class Origin(StrEnum):
@@ -24,7 +25,7 @@ class EndedConversation:
     """A conversation that ended. ``messages`` is None when they came before, and empty when there were none.
 
     With ``end_is_assumed`` nobody said when it ended: ``ended_at`` is the moment of receipt, and a repeat,
-    which comes later by nature, is no later end.
+    which comes later by nature, is no later end. One that is replayed under a label has it as ``generation``.
     """
 
     tenant_id: str
@@ -40,6 +41,8 @@ class EndedConversation:
     messages: tuple[Message, ...] | None = None
     generation: str = LIVE
     origin: Origin = Origin.LIVE
+    replay_id: str | None = None
+    replay_mode: ReplayMode | None = None
     traceparent: str | None = None
     correlation_id: str | None = None
 
@@ -80,7 +83,10 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSession:
-    """What is stored of a session when another arrival of it is looked at."""
+    """What is stored of a session when another arrival of it is looked at.
+
+    ``has_job`` and ``revision`` are of the job that the arrival addresses.
+    """
 
     ended_at: datetime | None
     message_count: int | None
@@ -92,12 +98,16 @@ class KnownSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to store after an arrival: ``messages`` is the whole session as it is now."""
+    """What to store after an arrival: ``messages`` is the whole session as it is now.
+
+    Unless ``is_stored``, the session stays as it is, and only a job comes to it.
+    """
 
     verdict: Verdict
     messages: tuple[Message, ...]
     digest: bytes
     ended_at: datetime
+    is_stored: bool = True
 
 
 def content_digest(messages: Sequence[Message]) -> bytes:
@@ -130,9 +140,11 @@ def decide(known: KnownSession | None, arriving: EndedConversation) -> Decision:
     whole = together(posted, arriving.messages) if arriving.messages is not None else tuple(posted)
     digest = content_digest(whole)
     decision = Decision(verdict=Verdict.ACCEPTED, messages=whole, digest=digest, ended_at=arriving.ended_at)
-    if known is None or not known.has_job:
+    if known is None:
         return _first(decision, arriving)
-    return _again(decision, known, arriving)
+    if arriving.generation != LIVE and known.ended_at is not None:
+        return _under_label(decision, known, arriving)
+    return _again(decision, known, arriving) if known.has_job else _first(decision, arriving)
 
 
 def _first(decision: Decision, arriving: EndedConversation) -> Decision:
@@ -141,9 +153,20 @@ def _first(decision: Decision, arriving: EndedConversation) -> Decision:
         verdict = Verdict.WAITING
     elif not decision.messages:
         verdict = Verdict.EMPTY
-    return Decision(
-        verdict=verdict, messages=decision.messages, digest=decision.digest, ended_at=decision.ended_at
-    )
+    return replace(decision, verdict=verdict)
+
+
+def _under_label(decision: Decision, known: KnownSession, arriving: EndedConversation) -> Decision:
+    """Decide for a label: the same content is done again; other content is a revision of what was said.
+
+    A shadow is to change nothing that is served, and so takes no revision in.
+    """
+    as_it_is = replace(decision, is_stored=False)
+    if decision.digest == known.digest:
+        return replace(as_it_is, verdict=Verdict.DUPLICATE) if known.has_job else _first(as_it_is, arriving)
+    if arriving.replay_mode is ReplayMode.SHADOW:
+        return replace(as_it_is, verdict=Verdict.CONFLICT)
+    return _again(decision, known, arriving)
 
 
 def _again(decision: Decision, known: KnownSession, arriving: EndedConversation) -> Decision:
@@ -157,7 +180,7 @@ def _again(decision: Decision, known: KnownSession, arriving: EndedConversation)
     else:
         verdict = Verdict.CONFLICT
     ended_at = max(arriving.ended_at, known.ended_at) if known.ended_at is not None else arriving.ended_at
-    return Decision(verdict=verdict, messages=decision.messages, digest=decision.digest, ended_at=ended_at)
+    return replace(decision, verdict=verdict, ended_at=ended_at)
 
 
 def _extends(whole: Sequence[Message], known: Sequence[Message]) -> bool:

@@ -10,6 +10,7 @@ from uuid import UUID, uuid5
 from domain.conversation import SessionText
 from domain.memory.assertions import Scope
 from domain.ports import WindowCandidates
+from domain.replays import ReplayMode
 
 _NAMESPACE: Final = UUID("2b7c5b0e-6f5e-5a53-8b0f-0d8f4f3a9c11")
 
@@ -83,6 +84,7 @@ class Claim:
     """A job in the hands of one worker. ``fence`` must still be the job's when something is written for it.
 
     ``message_count`` is how many messages are waited for: what an end without messages of its own announced.
+    ``content_digest`` is of what the session said when it was read.
     ``kept`` has the candidates of windows that were read before, by ``domain.windows.window_digest``.
     """
 
@@ -94,6 +96,8 @@ class Claim:
     session: SessionText
     message_count: int | None
     queued_at: datetime
+    content_digest: bytes | None = None
+    replay_mode: ReplayMode | None = None
     kept: Mapping[str, WindowCandidates] = field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, for_code
 
-from domain.errors import BrokerUnavailableError, PermanentError
+from domain.errors import BrokerUnavailableError, InvalidInputError, PermanentError
 from producers.connection import KafkaConnection
 from schemas.topics import LANES, Topics
 
@@ -95,6 +95,26 @@ async def existing_topics(connection: KafkaConnection) -> frozenset[str]:
         raise BrokerUnavailableError(f"topics cannot be listed: {type(error).__name__}") from error
     finally:
         await _closed(admin)
+
+
+async def partitions_of(connection: KafkaConnection, topic: str) -> Sequence[int]:
+    """Return the partitions of ``topic``, which is not made by asking.
+
+    Raises:
+        BrokerUnavailableError: the broker cannot be reached.
+        InvalidInputError: there is no such topic.
+    """
+    admin = AIOKafkaAdminClient(**{**connection.options(), "request_timeout_ms": _REQUEST_MS})
+    try:
+        await admin.start()
+        (described,) = await admin.describe_topics([topic])
+    except KafkaError as error:
+        raise BrokerUnavailableError(f"topics cannot be described: {type(error).__name__}") from error
+    finally:
+        await _closed(admin)
+    if described["error_code"]:
+        raise InvalidInputError(f"{topic}: no such topic", field="--topic")
+    return [one["partition"] for one in described["partitions"]]
 
 
 async def ensure_topic(connection: KafkaConnection, topic: str, *, partitions: int = 1) -> None:

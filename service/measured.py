@@ -167,6 +167,10 @@ class MeasuredJobs:
         await self._jobs.put_back(claim, due_in=due_in, error=error, counted=counted)
         self._metrics.jobs.labels(status=JobStatus.RETRYING).inc()
 
+    async def put_off(self, order: JobOrder, *, job_seconds: float) -> None:
+        """Order the job again for later."""
+        await self._jobs.put_off(order, job_seconds=job_seconds)
+
     async def gate(self, claim: Claim, reason: str) -> None:
         """End the job without an extraction."""
         await self._jobs.gate(claim, reason)

@@ -1,12 +1,23 @@
 """Settings of what reads conversations: models, rules and the embedder (docs/reference/settings.md)."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Final, assert_never
 
 from pydantic import Field, SecretStr
 
 from service.connections import EmbedderChoice, EmbedderKind, ModelProvider, ProviderKind
-from service.setting_types import Count, HttpUrl, Kinds, ModelFallback, Seconds, Share, Temperature, also
+from service.setting_types import (
+    Count,
+    HttpUrl,
+    Kinds,
+    Listed,
+    ModelFallback,
+    Seconds,
+    Share,
+    Temperature,
+    also,
+)
 from service.settings_group import Conflict, SettingsGroup
 
 ANTHROPIC_URL: Final = "https://api.anthropic.com"
@@ -59,6 +70,14 @@ class ModelSettings(SettingsGroup):
     """Confidence from which on a candidate becomes a fact."""
     memory_pending_confidence: Share = 0.45
     """Confidence from which on a candidate waits for a second saying."""
+
+    memory_rules_off: Listed = ()
+    """Rules that are switched off, by their names with commas between (`en/likes-3`), as a fact's reasoning
+    tells them."""
+    memory_rules_file: Path | None = None
+    """A TOML file with rules of your own, which come before those of the package."""
+    memory_types_file: Path | None = None
+    """A TOML file with memory types and slots that are added, or take the place of those of their name."""
 
     afterword_embedder: EmbedderKind | None = None
     """`local`, `tei`, or `openai` for a compatible endpoint. Unset: `tei` if there is a URL, else `local`."""

@@ -13,6 +13,7 @@ from producers.topics_admin import TopicsAdmin
 from service.answering import http_parts, responder_parts
 from service.components import Component, Components
 from service.observing import observing, reached, reporting
+from service.own_files import vocabulary_of
 from service.parts import ProcessPart
 from service.processes import stdin_ended
 from service.roles import Role, split
@@ -49,6 +50,7 @@ async def run_service(
     )
     for name in unknown_names():
         logger.warning("nothing reads the setting %s", name)
+    vocabulary_of(settings)
     here, apart = split(roles)
     watching = asyncio.create_task(_stop_with_stdin(stop)) if bound_to_stdin else None
     try:

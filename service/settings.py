@@ -21,6 +21,7 @@ from service.setting_types import (
     Port,
     Seconds,
     Secrets,
+    Weight,
     complaints,
     upper_case,
 )
@@ -57,7 +58,18 @@ class Settings(ModelSettings, DatabaseSettings, KafkaSettings):
     afterword_job_retry_sec: Seconds = 60.0
     """Pause before the next attempt, times the number of the attempt."""
     afterword_jobs_in_flight: Count = 64
-    """Jobs that one process works on at once."""
+    """Workers: jobs that one process works on at once, over all lanes."""
+    afterword_tenant_slots: Count | None = None
+    """Jobs of one tenant that run at once over all replicas, unless `lis.tenants.slots` says otherwise;
+    replayed ones have half as many of their own. Unset: three quarters of the workers of one process."""
+    afterword_weight_priority: Weight = 8
+    """Share of the workers that the priority lane has while other lanes have work, too."""
+    afterword_weight_standard: Weight = 4
+    """Share of the standard lane."""
+    afterword_weight_bulk: Weight = 2
+    """Share of the bulk lane."""
+    afterword_weight_replay: Weight = 1
+    """Share of the replay lane, which never holds more than three quarters of the workers."""
     afterword_shutdown_sec: Seconds = 25.0
     """Time from SIGTERM to the end, for everything together."""
     afterword_drain_sec: Seconds = 12.0

@@ -24,19 +24,20 @@ from clients.llm.openai import CHAT_PATH, OpenAIProvider
 from clients.llm.prompt import ExtractionPrompt
 from clients.llm.provider import Provider
 from clients.stemming import SnowballStemmer
+from consumers.worker_shares import Bounds, WorkerShares
 from domain.errors import InvalidInputError
 from domain.extract_session import ExtractionLimits
 from domain.memory.gists import Gists
 from domain.memory.timeline import Rules
-from domain.memory.vocabulary import builtin_vocabulary
 from domain.model_fallback import FallbackExtractor, ModelFallback
 from domain.ports import EmbedderInfo, Extractor
 from domain.rules.extractor import RuleExtractor
 from domain.validation import Policy
 from producers.connection import KafkaConnection
 from producers.topics_admin import TopicSettings
-from schemas.topics import Topics
+from schemas.topics import LaneName, Topics
 from service.connections import DatabaseConnection, EmbedderKind, ModelProvider, ProviderKind
+from service.own_files import rules_beside, vocabulary_of
 from service.settings import Settings
 
 _MS_PER_HOUR: Final = 3_600_000
@@ -131,6 +132,29 @@ def extraction_limits(settings: Settings) -> ExtractionLimits:
     )
 
 
+def worker_shares(settings: Settings) -> WorkerShares:
+    """Return the workers of this process; no tenant, and not the replay lane, ever has all of them."""
+    workers = settings.afterword_jobs_in_flight
+    most = _most_of(workers)
+    lanes: dict[LaneName, Bounds] = {
+        "priority": Bounds(weight=settings.afterword_weight_priority, workers=workers, of_one=most),
+        "standard": Bounds(weight=settings.afterword_weight_standard, workers=workers, of_one=most),
+        "bulk": Bounds(weight=settings.afterword_weight_bulk, workers=workers, of_one=most),
+        "replay": Bounds(weight=settings.afterword_weight_replay, workers=most, of_one=max(most // 2, 1)),
+    }
+    return WorkerShares(workers, lanes)
+
+
+def tenant_slots(settings: Settings) -> int:
+    """Return how many jobs of one tenant run at once, over all replicas."""
+    return settings.afterword_tenant_slots or _most_of(settings.afterword_jobs_in_flight)
+
+
+def _most_of(workers: int) -> int:
+    """Return three quarters of ``workers``, and one where there is but one."""
+    return max(workers * 3 // 4, 1)
+
+
 def policy_of(settings: Settings) -> Policy:
     """Return what candidates must be like."""
     return Policy(
@@ -181,8 +205,12 @@ def extractor_of(
     settings: Settings, http: httpx.AsyncClient, *, measured: Callable[[Provider], Provider]
 ) -> Extractor:
     """Return the models in their order, each ``measured``, with the rules behind them, or rules alone."""
-    vocabulary = builtin_vocabulary()
-    rules = RuleExtractor(vocabulary=vocabulary, languages=FastTextLanguageGuesser())
+    vocabulary = vocabulary_of(settings)
+    rules = RuleExtractor(
+        vocabulary=vocabulary,
+        languages=FastTextLanguageGuesser(),
+        rules=rules_beside(settings, vocabulary),
+    )
     providers = [measured(_provider(one, settings, http)) for one in settings.providers]
     if not providers:
         rules.load("en")

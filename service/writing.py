@@ -13,18 +13,30 @@ from consumers.failures import FailureGuard, Work
 from consumers.keyed import KeyedConsumer
 from consumers.redriven import Redriven
 from consumers.settings import ConsumerSettings
+from consumers.worker_shares import LaneShare, WorkerShares
 from domain.accept_conversation import AcceptConversation, AcceptMessage
 from domain.extract_session import ExtractSession
 from domain.outbox import WaitingRecord
+from domain.redo_degraded import RedoDegraded
 from producers.outbox_relay import OutboxRelay
 from schemas.headers import MESSAGE
-from schemas.topics import LANES
+from schemas.topics import LANES, LaneName
 from service.components import Component
 from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs, MeasuredProvider
 from service.parts import ConsumerPart, Recurring, RelayPart
 from service.surroundings import Surroundings, when_there
-from service.wiring import embedder_of, extraction_limits, extractor_of, policy_of, rules_of, stop_budget
+from service.wiring import (
+    embedder_of,
+    extraction_limits,
+    extractor_of,
+    policy_of,
+    rules_of,
+    stop_budget,
+    tenant_slots,
+    worker_shares,
+)
 from storage.dead_letters import PostgresDeadLetters
+from storage.degraded_jobs import PostgresDegradedJobs
 from storage.embedders import require_embedder
 from storage.intake import PostgresIntake
 from storage.jobs import PostgresJobs
@@ -34,6 +46,10 @@ _WRITE: Final = "write"
 _FETCH_WAIT_MS: Final = 100
 _STRANDED: Final = timedelta(minutes=10)
 _UPKEEP_S: Final = 60.0
+_REDO_S: Final = 15.0
+_REDO_AFTER: Final = timedelta(minutes=1)
+_MOST_REDONE: Final = 64
+_IN_HAND_TO_WORKERS: Final = 2
 
 
 async def intake_parts(shared: Surroundings) -> Sequence[Component]:
@@ -77,8 +93,23 @@ async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
         limits=extraction_limits(shared.settings),
         clock=shared.clock,
     )
-    handler = Redriven(ExtractionJobHandler(extract), letters=await _dead_letters(shared))
-    return [await _consumer(shared, f"jobs.{lane}", shared.topics.jobs(lane), handler) for lane in LANES]
+    shares = worker_shares(shared.settings)
+    return [await _lane(shared, lane, extract, shares) for lane in LANES]
+
+
+async def _lane(
+    shared: Surroundings, lane: LaneName, extract: ExtractSession, shares: WorkerShares
+) -> ConsumerPart:
+    workers = shared.settings.afterword_jobs_in_flight
+    share = LaneShare(shares, lane, in_hand=workers * _IN_HAND_TO_WORKERS)
+    shared.metrics.workers_busy.labels(lane=lane).set_function(lambda: shares.busy(lane))
+    shared.metrics.workers_waited_for.labels(lane=lane).set_function(lambda: shares.waiting(lane))
+    handler = Redriven(ExtractionJobHandler(extract, share=share), letters=await _dead_letters(shared))
+    # What goes back at once takes a place, too, for as long as that takes.
+    most = workers * (_IN_HAND_TO_WORKERS + 1)
+    part = await _consumer(shared, f"jobs.{lane}", shared.topics.jobs(lane), handler, most=most)
+    share.unread = lambda: part.consumer.lag - part.consumer.uncommitted
+    return part
 
 
 async def relay_parts(shared: Surroundings) -> Sequence[Component]:
@@ -98,7 +129,21 @@ async def upkeep_parts(shared: Surroundings) -> Sequence[Component]:
     async def requeue() -> None:
         await jobs.requeue_stranded(older_than=_STRANDED)
 
-    return [Recurring("upkeep", requeue, every=_UPKEEP_S)]
+    parts: list[Component] = [Recurring("upkeep", requeue, every=_UPKEEP_S)]
+    if shared.settings.providers:
+        parts.append(await _redo_part(shared))
+    return parts
+
+
+async def _redo_part(shared: Surroundings) -> Component:
+    """Return what has conversations read by a model that rules read while none could be reached."""
+    degraded = PostgresDegradedJobs(await shared.pool(_WRITE), outgoing=shared.outgoing)
+    order_again = RedoDegraded(jobs=degraded, older_than=_REDO_AFTER, most=_MOST_REDONE)
+
+    async def redo() -> None:
+        await order_again()
+
+    return Recurring("redo", redo, every=_REDO_S)
 
 
 async def _jobs(shared: Surroundings) -> PostgresJobs:
@@ -109,6 +154,7 @@ async def _jobs(shared: Surroundings) -> PostgresJobs:
         clock=shared.clock,
         worker=shared.worker,
         rules=rules_of(shared.settings),
+        slots=tenant_slots(shared.settings),
     )
 
 
@@ -120,7 +166,9 @@ async def _dead_letters(shared: Surroundings) -> PostgresDeadLetters:
     return PostgresDeadLetters(await shared.pool(_WRITE), outgoing=shared.outgoing, clock=shared.clock)
 
 
-async def _consumer(shared: Surroundings, name: str, topic: str, handler: Work) -> ConsumerPart:
+async def _consumer(
+    shared: Surroundings, name: str, topic: str, handler: Work, *, most: int | None = None
+) -> ConsumerPart:
     settings, prefix = shared.settings, shared.topics.prefix
     dead_letters = await _dead_letters(shared)
     guard = FailureGuard(
@@ -135,7 +183,7 @@ async def _consumer(shared: Surroundings, name: str, topic: str, handler: Work) 
             topics=(topic,),
             group=group,
             instance_id=f"{instance}.{name}" if instance else None,
-            max_in_flight=settings.afterword_jobs_in_flight,
+            max_in_flight=most or settings.afterword_jobs_in_flight,
             drain=settings.afterword_drain_sec,
             stop_budget=stop_budget(settings).parts,
             fetch_max_wait_ms=settings.afterword_fetch_wait_ms or _FETCH_WAIT_MS,

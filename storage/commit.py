@@ -7,13 +7,13 @@ everything written.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any, Final
 
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
 from domain.errors import ClaimLostError, PermanentError, StorageUnavailableError
+from domain.events import DomainEvent
 from domain.jobs import Claim, Job, JobOrder, JobOutcome
 from domain.memory.assertions import Scope
 from domain.memory.changes import Kind
@@ -21,6 +21,7 @@ from domain.memory.fold import ConflictingEvidenceError
 from domain.memory.reconcile import Occasion, Projected, reconcile
 from domain.memory.timeline import Rules
 from domain.ports import RecallTokenizer
+from domain.replays import ReplayMode
 from domain.stores import Extracted
 from storage.candidate_rows import window_row
 from storage.commit_read_sql import (
@@ -30,8 +31,8 @@ from storage.commit_read_sql import (
     TOUCHED_BY_COMMANDS,
 )
 from storage.commit_reads import Reading, ScopeReader, Touched
-from storage.commit_write_sql import END_JOBS
-from storage.commit_writes import Writes, owner_of
+from storage.commit_write_sql import END_JOBS, SERVE
+from storage.commit_writes import Writes, lock_key, owner_of
 from storage.evidence_rows import assertion_row
 from storage.job_rows import changed, job_from_row, outcome_row
 from storage.json_text import Row, rows_text
@@ -51,15 +52,24 @@ class _Work:
     outcome: JobOutcome
 
     @property
+    def is_again(self) -> bool:
+        """Whether there may be assertions already; the first worker at its first time finds none."""
+        return self.claim.fence > 1 or self.claim.revision > 1
+
+    @property
+    def _may_switch(self) -> bool:
+        """Whether what another generation says of the session may cease to serve."""
+        return self.claim.replay_mode is ReplayMode.REPROCESS
+
+    @property
     def touched(self) -> Touched:
         session = self.claim.session
         return Touched(
             scope=self.claim.scope,
             slots=(),
             session_id=str(session.session_id),
-            generation=self.claim.order.generation,
-            # The first worker to hold a session for the first time finds nothing of it.
-            again=self.claim.fence > 1 or self.claim.revision > 1,
+            generation=None if self._may_switch else self.claim.order.generation,
+            again=self.is_again or self._may_switch,
             assertions=self.extracted.assertions,
         )
 
@@ -88,7 +98,7 @@ class Commits:
         """Fold the slots of the scope of ``order`` whose facts were changed without an event."""
         scope = Scope(tenant=order.tenant_id, user=str(order.user_id), avatar=str(order.avatar_id))
         async with self._database.transaction() as conn:
-            await conn.execute(LOCK_SCOPES, {"keys": [_lock_key(scope)]})
+            await conn.execute(LOCK_SCOPES, {"keys": [lock_key(scope)]})
             await conn.execute(AS_PROJECTION)
             cursor = await conn.execute(TOUCHED_BY_COMMANDS, owner_of(scope))
             slots = tuple(row[0] for row in await cursor.fetchall())
@@ -96,7 +106,7 @@ class Commits:
             await reader.send()
             reading = (await reader.collect())[0]
             projected = reconcile(
-                reading.stored(is_serving=True),
+                reading.stored(),
                 Occasion(
                     reason="command", traceparent=order.traceparent, correlation_id=order.correlation_id
                 ),
@@ -147,7 +157,7 @@ class Commits:
     async def _read(
         self, conn: AsyncConnection, works: Sequence[_Work]
     ) -> tuple[list[Mapping[str, Any]], list[Reading]]:
-        keys = sorted({_lock_key(one.claim.scope) for one in works})
+        keys = sorted({lock_key(one.claim.scope) for one in works})
         holder = conn.cursor(row_factory=dict_row)
         reader = ScopeReader(conn, [one.touched for one in works])
         await conn.execute(LOCK_SCOPES, {"keys": keys})
@@ -169,14 +179,17 @@ class Commits:
             traceparent=held["traceparent"],
             correlation_id=held["correlation_id"],
         )
-        is_serving = held["serving_generation"] == order.generation
-        try:
-            projected = reconcile(reading.stored(is_serving=is_serving), occasion, self._rules)
-        except ConflictingEvidenceError as exc:
-            raise PermanentError("the session's evidence contradicts itself") from exc
-        outcome = _counted(work.outcome, projected)
+        outcome, events = work.outcome, list[DomainEvent]()
+        if switches := _switches(held):
+            writes.rows[SERVE].append(_served(work))
+        if switches or held["serving_generation"] == order.generation:
+            try:
+                projected = reconcile(reading.stored(), occasion, self._rules)
+            except ConflictingEvidenceError as exc:
+                raise PermanentError("the session's evidence contradicts itself") from exc
+            outcome = _counted(work.outcome, projected)
+            events = writes.add_projected(scope, projected, reading.now, claim.session.language)
         self._add_session(writes, work)
-        events = writes.add_projected(scope, projected, reading.now, claim.session.language)
         row = {
             **held,
             "status": "completed",
@@ -185,7 +198,15 @@ class Commits:
             "error": None,
             "outcome": outcome_row(outcome),
         }
-        writes.rows[END_JOBS].append({**_held(0, work), "outcome": row["outcome"]})
+        digest = claim.content_digest
+        writes.rows[END_JOBS].append(
+            {
+                **_held(0, work),
+                "outcome": row["outcome"],
+                "content_digest": digest.hex() if digest is not None else None,
+                "replaced_generation": held["serving_generation"] if switches else None,
+            }
+        )
         told = [*events, changed("completed", row)]
         writes.records += outbox_rows(told, self._encode, tenant_id=order.tenant_id, user_id=order.user_id)
         return job_from_row(row)
@@ -194,7 +215,7 @@ class Commits:
         """Add what the session itself leaves: its assertions, vectors and windows."""
         claim, owner = work.claim, owner_of(work.claim.scope)
         session = {"session_id": claim.session.session_id, "generation": claim.order.generation}
-        if work.touched.again:
+        if work.is_again:
             writes.again.append({**owner, **session, "again": True})
         writes.assertions += [assertion_row(one) for one in work.extracted.assertions]
         writes.add_vectors(claim.scope, work.extracted.model, work.extracted.vectors)
@@ -211,8 +232,29 @@ def _held(number: int, work: _Work) -> Row:
         "n": number,
         "tenant_id": order.tenant_id,
         "user_id": order.user_id,
+        "session_id": work.claim.session.session_id,
         "job_id": order.job_id,
         "fence": work.claim.fence,
+    }
+
+
+def _switches(held: Mapping[str, Any]) -> bool:
+    """Say whether a reprocessed session begins to be served under its label: when it is first done.
+
+    Done again later it does not take the place back from a generation that came after it.
+    """
+    is_other = held["serving_generation"] != held["generation"]
+    is_first = held["replaced_generation"] is None
+    return held["replay_mode"] == ReplayMode.REPROCESS and is_other and is_first
+
+
+def _served(work: _Work) -> Row:
+    order = work.claim.order
+    return {
+        "tenant_id": order.tenant_id,
+        "user_id": order.user_id,
+        "session_id": work.claim.session.session_id,
+        "generation": order.generation,
     }
 
 
@@ -224,9 +266,3 @@ def _counted(outcome: JobOutcome, projected: Projected) -> JobOutcome:
         facts_superseded=projected.counts.get(Kind.SUPERSEDED, 0),
         candidates_held=projected.held,
     )
-
-
-def _lock_key(scope: Scope) -> int:
-    """Number the lock of a user's memory; all avatars share it, so that their events keep one order."""
-    digest = blake2b(f"{scope.tenant}\x1f{scope.user}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)

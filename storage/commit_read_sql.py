@@ -23,18 +23,24 @@ AS_PROJECTION: Final[LiteralString] = """
            set_config('plan_cache_mode', 'force_generic_plan', true)
 """
 
+# The session's row before its job's, as intake does: what serves changes under both and the scope's lock.
 HOLD_JOBS: Final[LiteralString] = """
+    WITH held AS MATERIALIZED (
+        SELECT g.n, g.fence, g.job_id, s.tenant_id, s.user_id, s.serving_generation
+          FROM json_to_recordset(%(scopes)s::json) AS g
+               (n int, tenant_id text, user_id uuid, session_id uuid, job_id uuid, fence bigint)
+          JOIN lis.sessions AS s
+            ON s.tenant_id = g.tenant_id AND s.user_id = g.user_id AND s.session_id = g.session_id
+           FOR NO KEY UPDATE OF s
+    )
     SELECT g.n, j.job_id, j.tenant_id, j.user_id, j.avatar_id, j.session_id, j.generation, j.status,
            j.revision,
            j.gate, j.plan, j.lane, j.fence, j.attempts, j.queued_at, j.started_at, j.finished_at,
            j.next_attempt_at, j.outcome, j.error, j.traceparent, j.correlation_id,
-           s.serving_generation, now() AS now
-      FROM json_to_recordset(%(scopes)s::json) AS g
-           (n int, tenant_id text, user_id uuid, job_id uuid, fence bigint)
+           j.replay_mode, j.replaced_generation, g.serving_generation, now() AS now
+      FROM held AS g
       JOIN lis.extraction_jobs AS j
         ON j.tenant_id = g.tenant_id AND j.user_id = g.user_id AND j.job_id = g.job_id AND j.fence = g.fence
-      JOIN lis.sessions AS s
-        ON s.tenant_id = j.tenant_id AND s.user_id = j.user_id AND s.session_id = j.session_id
      WHERE j.status = 'running'
        FOR UPDATE OF j
 """
@@ -61,7 +67,7 @@ _SAID_BEFORE: Final[LiteralString] = """
          WHERE a.user_id = %(user_id)s
            AND a.tenant_id = %(tenant_id)s
            AND a.session_id = %(session_id)s
-           AND a.generation = %(generation)s
+           AND (%(generation)s::text IS NULL OR a.generation = %(generation)s)
            AND a.avatar_id = %(avatar_id)s
 """
 # What is said of every slot reaches every slot, and is read with every one.
@@ -109,9 +115,9 @@ _FACTS: Final[LiteralString] = (
       JOIN lis.memory_facts AS f
         ON f.user_id = %(user_id)s AND f.tenant_id = %(tenant_id)s AND f.avatar_id = %(avatar_id)s
        AND f.slot = a.slot
-       FOR UPDATE OF f
 """
 )
+_HELD: Final[LiteralString] = "       FOR UPDATE OF f\n"
 _ASSERTIONS: Final[LiteralString] = (
     """
     SELECT e.session_id::text AS session_id, e.generation, e.position, e.said_at, e.slot, e.value,
@@ -132,6 +138,10 @@ _ASSERTIONS: Final[LiteralString] = (
      WHERE e.generation = coalesce(s.serving_generation, e.generation)
 """
 )
+# What a promotion brings, beside what serves now.
+_OF_LABEL: Final[LiteralString] = """
+        OR (e.generation = %(generation)s AND e.session_id = ANY (%(sessions)s::uuid[]))
+"""
 _REST: Final[LiteralString] = """
     SELECT now() AS now,
            (SELECT c.events
@@ -169,9 +179,11 @@ _REST: Final[LiteralString] = """
            ) AS notes
 """
 
-HOLD_FACTS: Final[LiteralString] = _TOUCHED + _AFFECTED + _FACTS
-HOLD_FACTS_AGAIN: Final[LiteralString] = _TOUCHED + _SAID_BEFORE + _AFFECTED + _FACTS
+HOLD_FACTS: Final[LiteralString] = _TOUCHED + _AFFECTED + _FACTS + _HELD
+HOLD_FACTS_AGAIN: Final[LiteralString] = _TOUCHED + _SAID_BEFORE + _AFFECTED + _FACTS + _HELD
 READ_ASSERTIONS: Final[LiteralString] = _TOUCHED + _AFFECTED + _ASSERTIONS
 READ_ASSERTIONS_AGAIN: Final[LiteralString] = _TOUCHED + _SAID_BEFORE + _AFFECTED + _ASSERTIONS
 READ_REST: Final[LiteralString] = _TOUCHED + _AFFECTED + _REST
 READ_REST_AGAIN: Final[LiteralString] = _TOUCHED + _SAID_BEFORE + _AFFECTED + _REST
+READ_FACTS: Final[LiteralString] = _TOUCHED + _AFFECTED + _FACTS
+READ_ASSERTIONS_WITH_LABEL: Final[LiteralString] = _TOUCHED + _AFFECTED + _ASSERTIONS + _OF_LABEL

@@ -43,8 +43,8 @@ _AGAIN: Final = (HOLD_FACTS_AGAIN, READ_ASSERTIONS_AGAIN, READ_REST_AGAIN)
 class Touched:
     """What a commit is about to change in one scope.
 
-    ``again`` says that the session may have assertions of this generation already; ``assertions`` take
-    their place.
+    ``again`` says that the session may have assertions of this generation already, or of any where it is
+    None; ``assertions`` take their place.
     """
 
     scope: Scope
@@ -82,18 +82,17 @@ class Reading:
         now: datetime = self.rest["now"]
         return now
 
-    def stored(self, *, is_serving: bool) -> Stored:
-        """Return what the fold is given, the session's old assertions replaced by the new ones."""
-        scope, mine = self.touched.scope, (self.touched.session_id, self.touched.generation)
-        read = [
-            assertion_from_row(scope, row)
-            for row in self.said
-            if (row["session_id"], row["generation"]) != mine
-        ]
-        assertions = [*read, *self.touched.assertions] if is_serving else read
+    def stored(self) -> Stored:
+        """Return what the fold is given, whatever served of the session replaced by the new assertions."""
+        scope, mine = self.touched.scope, self.touched.session_id
+        read = [assertion_from_row(scope, row) for row in self.said if row["session_id"] != mine]
+        return self.of([*read, *self.touched.assertions])
+
+    def of(self, assertions: Sequence[Assertion]) -> Stored:
+        """Return what the fold is given when ``assertions`` are the evidence."""
         claims = claims_by_id(assertions)
         return Stored(
-            scope=scope,
+            scope=self.touched.scope,
             assertions=assertions,
             opinions=[
                 *judgements_from_rows(self.rest["judgements"] or (), claims),

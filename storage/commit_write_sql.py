@@ -272,11 +272,24 @@ END_JOBS: Final[LiteralString] = """
            next_attempt_at = NULL,
            claimed_until = NULL,
            error = NULL,
-           outcome = g.outcome
+           outcome = g.outcome,
+           content_digest = decode(g.content_digest, 'hex'),
+           replaced_generation = coalesce(g.replaced_generation, j.replaced_generation)
       FROM json_to_recordset(%(jobs)s::json) AS g
-           (tenant_id text, user_id uuid, job_id uuid, fence bigint, outcome jsonb)
+           (tenant_id text, user_id uuid, job_id uuid, fence bigint, outcome jsonb, content_digest text,
+            replaced_generation text)
      WHERE j.tenant_id = g.tenant_id
        AND j.user_id = g.user_id
        AND j.job_id = g.job_id
        AND j.fence = g.fence
+"""
+
+SERVE: Final[LiteralString] = """
+    UPDATE lis.sessions AS s
+       SET serving_generation = g.generation, updated_at = now()
+      FROM json_to_recordset(%(sessions)s::json) AS g
+           (tenant_id text, user_id uuid, session_id uuid, generation text)
+     WHERE s.tenant_id = g.tenant_id
+       AND s.user_id = g.user_id
+       AND s.session_id = g.session_id
 """

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import blake2b
 from typing import Final, LiteralString
 from uuid import UUID, uuid5
 
@@ -31,6 +32,7 @@ from storage.commit_write_sql import (
     PUT_PENDING,
     PUT_RECALL,
     PUT_SCOPES,
+    SERVE,
 )
 from storage.fact_rows import fact_row
 from storage.json_text import Row, rows_text
@@ -48,6 +50,7 @@ _STATEMENTS: Final[tuple[tuple[LiteralString, str], ...]] = (
     (PUT_CLARIFICATIONS, "clarifications"),
     (PUT_NOTES, "notes"),
     (PUT_SCOPES, "scopes"),
+    (SERVE, "sessions"),
     (END_JOBS, "jobs"),
 )
 
@@ -206,6 +209,12 @@ class Writes:
 def owner_of(scope: Scope) -> Row:
     """Return the columns that every row of a scope has."""
     return {"tenant_id": scope.tenant, "user_id": scope.user, "avatar_id": scope.avatar}
+
+
+def lock_key(scope: Scope) -> int:
+    """Number the lock of a user's memory; all avatars share it, so that their events keep one order."""
+    digest = blake2b(f"{scope.tenant}\x1f{scope.user}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def text_id(sentence: str) -> UUID:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -12,17 +12,17 @@ from domain.arrivals import (
     Acceptance,
     Decision,
     EndedConversation,
-    KnownSession,
     PostedMessage,
     Verdict,
     content_digest,
     decide,
     together,
 )
-from domain.conversation import LIVE, Message, UserRef
-from domain.errors import ConflictError, InvalidInputError
+from domain.conversation import Message
+from domain.errors import InvalidInputError
 from domain.jobs import JobStatus, job_id_of
 from domain.ports import Clock, RecallText
+from storage.intake_locks import Locked, lock, session_params
 from storage.intake_rows import (
     DEFAULT_PLAN,
     Arrival,
@@ -37,17 +37,13 @@ from storage.intake_rows import (
 from storage.intake_sql import (
     ACCEPT_NEW,
     ADD_JOB,
-    ADD_SESSION,
     DROP_MESSAGES,
-    LOCK_JOB,
-    LOCK_SESSION,
     NOTE_CONFLICT,
     POST_TO_OPEN,
     PUT_MESSAGES,
-    READ_MESSAGES,
     READ_PLAN,
-    RESOLVE_USER,
     REVISE_JOB,
+    REVISE_RUNNING,
     WRITE_SESSION,
 )
 from storage.json_text import rows_text
@@ -128,41 +124,53 @@ class PostgresIntake:
     async def _accept_known(self, arrival: Arrival) -> Acceptance:
         one = arrival.conversation
         async with self._database.transaction() as conn:
-            user_id = await _resolve(conn, one.tenant_id, one.user)
-            session = await _lock_session(conn, one, user_id)
-            job_id = job_id_of(one.tenant_id, one.session_id, one.generation)
-            job = await _lock_job(conn, one.tenant_id, user_id, job_id)
-            messages = await _messages(conn, one, user_id)
-            revision = job["revision"] if job is not None else 0
-            decision = decide(_known(session, messages, revision, has_job=job is not None), one)
-            revision = await self._carry_out(conn, arrival, decision, user_id=user_id, revision=revision)
-        return Acceptance(verdict=decision.verdict, job_id=job_id, user_id=user_id, revision=revision)
+            found = await lock(conn, one)
+            decision = decide(found.known, one)
+            revision = await self._carry_out(conn, arrival, decision, found)
+            if decision.is_stored and decision.digest != found.known.digest:
+                await self._outdate(conn, one, found, due_at=None)
+        return Acceptance(
+            verdict=decision.verdict, job_id=found.job_id, user_id=found.user_id, revision=revision
+        )
 
     async def _carry_out(
-        self, conn: AsyncConnection, arrival: Arrival, decision: Decision, *, user_id: UUID, revision: int
+        self, conn: AsyncConnection, arrival: Arrival, decision: Decision, found: Locked
     ) -> int:
         """Write what ``decision`` says and return the job's revision."""
         match decision.verdict:
             case Verdict.DUPLICATE:
-                return revision
+                return found.known.revision
             case Verdict.CONFLICT:
-                row = session_row(arrival, decision, user_id)
-                await conn.execute(NOTE_CONFLICT, {**row, "ended_at": arrival.conversation.ended_at})
-                return revision
+                if decision.is_stored:
+                    row = session_row(arrival, decision, found.user_id)
+                    await conn.execute(NOTE_CONFLICT, {**row, "ended_at": arrival.conversation.ended_at})
+                return found.known.revision
             case Verdict.REVISED:
-                await self._store(conn, arrival, decision, user_id)
-                return await self._revise(conn, arrival.conversation, user_id, due_at=None)
+                await self._store(conn, arrival, decision, found.user_id)
+                return await self._redo(conn, arrival, found)
             case Verdict.ACCEPTED | Verdict.WAITING | Verdict.EMPTY:
-                await self._store(conn, arrival, decision, user_id)
-                await self._add_job(conn, arrival, decision.verdict, user_id)
+                if decision.is_stored:
+                    await self._store(conn, arrival, decision, found.user_id)
+                await self._add_job(conn, arrival, decision.verdict, found.user_id)
                 return 1
+
+    async def _redo(self, conn: AsyncConnection, arrival: Arrival, found: Locked) -> int:
+        """Queue the job of what is served, and that of the label under which the revision came."""
+        one = arrival.conversation
+        revision = await self._revise(conn, one, found, found.served_id, due_at=None)
+        if found.job_id == found.served_id:
+            return revision
+        if found.known.has_job:
+            return await self._revise(conn, one, found, found.job_id, due_at=None)
+        await self._add_job(conn, arrival, Verdict.ACCEPTED, found.user_id)
+        return 1
 
     async def _store(
         self, conn: AsyncConnection, arrival: Arrival, decision: Decision, user_id: UUID
     ) -> None:
         one = arrival.conversation
         await conn.execute(WRITE_SESSION, session_row(arrival, decision, user_id))
-        scope = _session_params(one, user_id)
+        scope = session_params(one, user_id)
         ids = [message.message_id for message in decision.messages]
         gone = {"message_ids": ids, "recall_ids": [recall_id(one.session_id, found) for found in ids]}
         await conn.execute(DROP_MESSAGES, {**scope, **gone})
@@ -189,16 +197,16 @@ class PostgresIntake:
         self,
         conn: AsyncConnection,
         one: EndedConversation | PostedMessage,
-        user_id: UUID,
+        found: Locked,
+        job_id: UUID,
         due_at: datetime | None,
     ) -> int:
         """Queue the job anew; whoever runs it loses it, since its session is not what it read."""
         params = {
-            "tenant_id": one.tenant_id,
-            "user_id": user_id,
+            **session_params(one, found.user_id),
             "now": self._clock.now(),
             "due_at": due_at,
-            "job_id": job_id_of(one.tenant_id, one.session_id, LIVE),
+            "job_id": job_id,
             "lane": None,
             "traceparent": None,
             "correlation_id": None,
@@ -206,37 +214,55 @@ class PostgresIntake:
         if isinstance(one, EndedConversation):
             plan = await self._plan(conn, one.tenant_id)
             params |= {
-                "job_id": job_id_of(one.tenant_id, one.session_id, one.generation),
                 "lane": lane_of(one.origin, plan).value,
                 "traceparent": one.traceparent,
                 "correlation_id": one.correlation_id,
             }
+        jobs = await self._queued(conn, REVISE_JOB, params)
+        return jobs[0]["revision"] if jobs else 0
+
+    async def _outdate(
+        self,
+        conn: AsyncConnection,
+        one: EndedConversation | PostedMessage,
+        found: Locked,
+        due_at: datetime | None,
+    ) -> None:
+        """Queue the jobs anew that run in other generations than the one that was revised."""
+        params = {
+            **session_params(one, found.user_id),
+            "now": self._clock.now(),
+            "due_at": due_at,
+            "job_id": found.job_id,
+        }
+        await self._queued(conn, REVISE_RUNNING, params)
+
+    async def _queued(
+        self, conn: AsyncConnection, statement: LiteralString, params: Mapping[str, Any]
+    ) -> Sequence[Mapping[str, Any]]:
         async with conn.cursor(row_factory=dict_row) as cursor:
-            await cursor.execute(REVISE_JOB, params)
-            job = await cursor.fetchone()
-        if job is None:
-            return 0
-        records = outbox_rows(
-            job_events(job), self._outgoing.encode, tenant_id=one.tenant_id, user_id=user_id
-        )
-        await write_records(conn, records)
-        return int(job["revision"])
+            await cursor.execute(statement, params)
+            jobs = await cursor.fetchall()
+        for job in jobs:
+            records = outbox_rows(
+                job_events(job), self._outgoing.encode, tenant_id=job["tenant_id"], user_id=job["user_id"]
+            )
+            await write_records(conn, records)
+        return jobs
 
     async def _post_to_ended(self, posted: PostedMessage, recall: RecallText, grace: timedelta) -> None:
         async with self._database.transaction() as conn:
-            user_id = await _resolve(conn, posted.tenant_id, posted.user)
-            session = await _lock_session(conn, posted, user_id)
-            job_id = job_id_of(posted.tenant_id, posted.session_id, LIVE)
-            job = await _lock_job(conn, posted.tenant_id, user_id, job_id)
-            messages = await _messages(conn, posted, user_id)
+            found = await lock(conn, posted)
             # Post and end come over different topics: whichever came first, the wording of the end counts.
-            whole = together([posted.message], messages)
-            if content_digest(whole) == content_digest(messages):
+            whole = together([posted.message], found.known.messages)
+            if content_digest(whole) == content_digest(found.known.messages):
                 return
-            await self._replace(conn, posted, whole, recall, user_id)
-            await conn.execute(WRITE_SESSION, _ended_params(posted, session, whole, user_id))
-            if job is not None and not _will_be_read(job):
-                await self._revise(conn, posted, user_id, due_at=self._clock.now() + grace)
+            await self._replace(conn, posted, whole, recall, found.user_id)
+            await conn.execute(WRITE_SESSION, _ended_params(posted, found, whole))
+            due_at = self._clock.now() + grace
+            if found.status is not None and not _will_be_read(found.status):
+                await self._revise(conn, posted, found, found.job_id, due_at=due_at)
+            await self._outdate(conn, posted, found, due_at=due_at)
 
     async def _replace(
         self,
@@ -246,7 +272,7 @@ class PostgresIntake:
         recall: RecallText,
         user_id: UUID,
     ) -> None:
-        scope = _session_params(posted, user_id)
+        scope = session_params(posted, user_id)
         ids = [message.message_id for message in whole]
         gone = {"message_ids": ids, "recall_ids": [recall_id(posted.session_id, found) for found in ids]}
         await conn.execute(DROP_MESSAGES, {**scope, **gone})
@@ -264,76 +290,15 @@ def _accepted_as_new(arrival: Arrival) -> Acceptance:
     )
 
 
-def _will_be_read(job: Mapping[str, Any]) -> bool:
+def _will_be_read(status: JobStatus) -> bool:
     """Say whether a worker is still to take the job, and with it whatever the session has by then."""
-    return job["status"] in (JobStatus.QUEUED, JobStatus.RETRYING)
-
-
-async def _resolve(conn: AsyncConnection, tenant_id: str, user: UserRef) -> UUID:
-    proposed = proposed_user_id(tenant_id, user)
-    if user.user_id is not None:
-        return proposed
-    params = {"tenant_id": tenant_id, "external_user_id": user.external_user_id, "user_id": proposed}
-    cursor = await conn.execute(RESOLVE_USER, params)
-    row = await cursor.fetchone()
-    return row[0] if row is not None else proposed
-
-
-async def _lock_session(
-    conn: AsyncConnection, one: EndedConversation | PostedMessage, user_id: UUID
-) -> Mapping[str, Any]:
-    params = {**_session_params(one, user_id), "timezone": one.timezone, "language": one.language}
-    await conn.execute(ADD_SESSION, params)
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LOCK_SESSION, params)
-        row = await cursor.fetchone()
-    if row is None or (row["user_id"], row["avatar_id"]) != (user_id, one.avatar_id):
-        raise ConflictError("the session belongs to another user or avatar")
-    return row
-
-
-async def _lock_job(
-    conn: AsyncConnection, tenant_id: str, user_id: UUID, job_id: UUID
-) -> Mapping[str, Any] | None:
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(LOCK_JOB, {"tenant_id": tenant_id, "user_id": user_id, "job_id": job_id})
-        return await cursor.fetchone()
-
-
-async def _messages(
-    conn: AsyncConnection, one: EndedConversation | PostedMessage, user_id: UUID
-) -> tuple[Message, ...]:
-    async with conn.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(READ_MESSAGES, _session_params(one, user_id))
-        return tuple(Message(**row) for row in await cursor.fetchall())
-
-
-def _known(
-    session: Mapping[str, Any], messages: tuple[Message, ...], revision: int, *, has_job: bool
-) -> KnownSession:
-    return KnownSession(
-        ended_at=session["ended_at"],
-        message_count=session["message_count"],
-        digest=session["digest"],
-        messages=messages,
-        revision=revision,
-        has_job=has_job,
-    )
-
-
-def _session_params(one: EndedConversation | PostedMessage, user_id: UUID) -> dict[str, Any]:
-    return {
-        "tenant_id": one.tenant_id,
-        "user_id": user_id,
-        "avatar_id": one.avatar_id,
-        "session_id": one.session_id,
-    }
+    return status in (JobStatus.QUEUED, JobStatus.RETRYING)
 
 
 def _open_params(posted: PostedMessage, recall: RecallText) -> dict[str, Any]:
     message = posted.message
     return {
-        **_session_params(posted, proposed_user_id(posted.tenant_id, posted.user)),
+        **session_params(posted, proposed_user_id(posted.tenant_id, posted.user)),
         "external_user_id": posted.user.external_user_id if posted.user.user_id is None else None,
         "timezone": posted.timezone,
         "language": posted.language,
@@ -349,13 +314,11 @@ def _open_params(posted: PostedMessage, recall: RecallText) -> dict[str, Any]:
     }
 
 
-def _ended_params(
-    posted: PostedMessage, session: Mapping[str, Any], whole: Sequence[Message], user_id: UUID
-) -> dict[str, Any]:
+def _ended_params(posted: PostedMessage, found: Locked, whole: Sequence[Message]) -> dict[str, Any]:
     return {
-        **_session_params(posted, user_id),
+        **session_params(posted, found.user_id),
         "started_at": None,
-        "ended_at": session["ended_at"],
+        "ended_at": found.known.ended_at,
         "message_count": None,
         "timezone": posted.timezone,
         "language": posted.language,

@@ -86,6 +86,8 @@ def job_row(arrival: Arrival, verdict: Verdict, *, user_id: UUID, plan: str, now
         "error": None,
         "traceparent": one.traceparent,
         "correlation_id": one.correlation_id,
+        "replay_id": one.replay_id,
+        "replay_mode": one.replay_mode.value if one.replay_mode is not None else None,
     }
 
 

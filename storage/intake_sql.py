@@ -10,7 +10,7 @@ WITH given AS (
             started_at timestamptz, ended_at timestamptz, message_count int, timezone text, language text,
             digest text, generation text, plan text, lane text, job_id uuid, status text, gate text,
             queued_at timestamptz, finished_at timestamptz, next_attempt_at timestamptz, traceparent text,
-            correlation_id text, messages json, records json)
+            correlation_id text, replay_id text, replay_mode text, messages json, records json)
 ), wanted AS (
     SELECT g.*
       FROM given AS g
@@ -63,9 +63,9 @@ WITH given AS (
 ), jobs AS (
     INSERT INTO lis.extraction_jobs
         (tenant_id, job_id, user_id, avatar_id, session_id, generation, status, revision, gate, plan,
-         lane, queued_at, finished_at, next_attempt_at, traceparent, correlation_id)
+         lane, queued_at, finished_at, next_attempt_at, traceparent, correlation_id, replay_id, replay_mode)
     SELECT tenant_id, job_id, user_id, avatar_id, session_id, generation, status, 1, gate, plan, lane,
-           queued_at, finished_at, next_attempt_at, traceparent, correlation_id
+           queued_at, finished_at, next_attempt_at, traceparent, correlation_id, replay_id, replay_mode
       FROM stored
 ), records AS (
     INSERT INTO lis.outbox
@@ -103,7 +103,8 @@ ADD_SESSION: Final[LiteralString] = """
 """
 
 LOCK_SESSION: Final[LiteralString] = """
-    SELECT s.user_id, s.avatar_id, s.ended_at, s.message_count, s.digest, s.revision
+    SELECT s.user_id, s.avatar_id, s.ended_at, s.message_count, s.digest, s.revision,
+           s.serving_generation
       FROM lis.sessions AS s
      WHERE s.tenant_id = %(tenant_id)s
        AND s.session_id = %(session_id)s
@@ -198,11 +199,11 @@ PUT_MESSAGES: Final[LiteralString] = """
 ADD_JOB: Final[LiteralString] = """
     INSERT INTO lis.extraction_jobs
         (tenant_id, job_id, user_id, avatar_id, session_id, generation, status, revision, gate, plan, lane,
-         queued_at, finished_at, next_attempt_at, traceparent, correlation_id)
+         queued_at, finished_at, next_attempt_at, traceparent, correlation_id, replay_id, replay_mode)
     VALUES
         (%(tenant_id)s, %(job_id)s, %(user_id)s, %(avatar_id)s, %(session_id)s, %(generation)s, %(status)s,
          %(revision)s, %(gate)s, %(plan)s, %(lane)s, %(queued_at)s, %(finished_at)s, %(next_attempt_at)s,
-         %(traceparent)s, %(correlation_id)s)
+         %(traceparent)s, %(correlation_id)s, %(replay_id)s, %(replay_mode)s)
 """
 
 LOCK_JOB: Final[LiteralString] = """
@@ -233,6 +234,28 @@ REVISE_JOB: Final[LiteralString] = """
      WHERE j.tenant_id = %(tenant_id)s
        AND j.user_id = %(user_id)s
        AND j.job_id = %(job_id)s
+    RETURNING j.job_id, j.tenant_id, j.user_id, j.avatar_id, j.session_id, j.generation, j.status, j.revision,
+              j.gate, j.plan, j.lane, j.fence, j.attempts, j.queued_at, j.started_at, j.finished_at,
+              j.next_attempt_at, j.outcome, j.error, j.traceparent, j.correlation_id
+"""
+
+# A worker of another generation holds what the session no longer says; what nobody took will be read anew.
+REVISE_RUNNING: Final[LiteralString] = """
+    UPDATE lis.extraction_jobs AS j
+       SET revision = j.revision + 1,
+           status = 'queued',
+           fence = j.fence + 1,
+           attempts = 0,
+           queued_at = %(now)s,
+           started_at = NULL,
+           next_attempt_at = %(due_at)s,
+           claimed_until = NULL,
+           error = NULL
+     WHERE j.tenant_id = %(tenant_id)s
+       AND j.user_id = %(user_id)s
+       AND j.session_id = %(session_id)s
+       AND j.job_id <> %(job_id)s
+       AND j.status = 'running'
     RETURNING j.job_id, j.tenant_id, j.user_id, j.avatar_id, j.session_id, j.generation, j.status, j.revision,
               j.gate, j.plan, j.lane, j.fence, j.attempts, j.queued_at, j.started_at, j.finished_at,
               j.next_attempt_at, j.outcome, j.error, j.traceparent, j.correlation_id

@@ -21,7 +21,6 @@ SET_ZONE: Final[LiteralString] = "SET TIME ZONE 'UTC'"
 _AWAY: Final = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
-    psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,
     psycopg_pool.PoolClosed,
     psycopg_pool.TooManyRequests,
@@ -32,6 +31,10 @@ class ContendedError(StorageUnavailableError):
     """The transaction was given up for another one; nothing was written, and it can be tried at once."""
 
 
+class ReadOnlyError(StorageUnavailableError):
+    """The database takes no writes, as one that is failing over; nothing was written."""
+
+
 @contextmanager
 def storage_errors() -> Iterator[None]:
     """Raise "the database is away" as ``StorageUnavailableError``, and a value it cannot hold as invalid."""
@@ -39,6 +42,8 @@ def storage_errors() -> Iterator[None]:
         yield
     except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as exc:
         raise ContendedError(f"the database gave up a transaction: {type(exc).__name__}") from exc
+    except psycopg.errors.ReadOnlySqlTransaction as exc:
+        raise ReadOnlyError("the database takes no writes") from exc
     except _AWAY as exc:
         raise StorageUnavailableError(_reason(exc)) from exc
     except psycopg.DataError as exc:

@@ -37,10 +37,12 @@ _RANKED: Final[LiteralString] = """
            (SELECT json_agg(json_build_object('session_id', j.session_id, 'status', j.status)
                             ORDER BY j.queued_at, j.session_id)
               FROM lis.extraction_jobs AS j
+              JOIN lis.sessions AS s
+                ON s.tenant_id = j.tenant_id AND s.user_id = j.user_id AND s.session_id = j.session_id
              WHERE j.user_id = u.user_id
                AND j.tenant_id = %(tenant_id)s
                AND j.avatar_id = %(avatar_id)s
-               AND j.generation = 'live'
+               AND j.generation = s.serving_generation
                AND j.status IN ('queued', 'running', 'retrying')) AS pending
       FROM person AS u
 """
@@ -112,7 +114,7 @@ FIND_JOB: Final[LiteralString] = (
       LEFT JOIN lis.sessions AS s ON s.tenant_id = j.tenant_id AND s.session_id = j.session_id
      WHERE j.tenant_id = %(tenant_id)s
        AND (j.job_id = %(job_id)s::uuid OR (%(job_id)s::uuid IS NULL AND j.session_id = %(session_id)s::uuid))
-     ORDER BY j.queued_at DESC
+     ORDER BY j.generation IS NOT DISTINCT FROM s.serving_generation DESC, j.queued_at DESC
      LIMIT 1
 """
 )
@@ -122,9 +124,12 @@ SESSION_FACTS: Final[LiteralString] = (
     WITH said AS MATERIALIZED (
         SELECT DISTINCT a.avatar_id, a.claim_id
           FROM lis.assertions AS a
+          JOIN lis.sessions AS s
+            ON s.tenant_id = a.tenant_id AND s.user_id = a.user_id AND s.session_id = a.session_id
          WHERE a.user_id = %(user_id)s
            AND a.tenant_id = %(tenant_id)s
            AND a.session_id = %(session_id)s
+           AND a.generation = s.serving_generation
            AND a.stance <> 'forgets'
     )
     SELECT DISTINCT ON (f.fact_id) """  # noqa: S608 - literals alone
@@ -184,7 +189,7 @@ class PostgresReads:
         return FactPage(items=items, next_cursor=_cursor(items[-1]) if len(rows) > query.limit else None)
 
     async def job(self, tenant_id: str, *, job_id: UUID | None, session_id: UUID | None) -> Job | None:
-        """Return a job by its id, or the newest of a session; one in conflict says so once it has ended."""
+        """Return a job by its id, or what serves of a session; one in conflict says so once it has ended."""
         params = {"tenant_id": tenant_id, "job_id": job_id, "session_id": session_id}
         rows = await self._rows(FIND_JOB, params)
         if not rows:

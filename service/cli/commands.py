@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from service.cli import dead_letters, ingest, memory, serving, upkeep
+from service.cli import dead_letters, generations, ingest, memory, replay, serving, upkeep
 
 app = typer.Typer(
     name="afterword",
@@ -24,6 +24,8 @@ _COMMANDS: Final[Sequence[Callable[..., None]]] = (
     memory.inject,
     memory.facts,
     memory.jobs,
+    generations.diff,
+    generations.promote,
     upkeep.migrate,
     upkeep.topics,
     upkeep.doctor,
@@ -31,3 +33,4 @@ _COMMANDS: Final[Sequence[Callable[..., None]]] = (
 for command in _COMMANDS:
     app.command()(command)
 app.add_typer(dead_letters.app, name="dlq")
+app.add_typer(replay.app, name="replay")

@@ -2,10 +2,9 @@
 
 import asyncio
 import base64
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Final, TypeVar
 
 import typer
@@ -19,6 +18,7 @@ from producers.dead_letters import RedriveEncoder
 from producers.encoding import Encoder
 from schemas.topics import Topics
 from service.cli.output import Json, err, out, print_json, print_table
+from service.cli.times import moment
 from service.settings import load_settings
 from service.wiring import database_of, event_source
 from storage.condition import condition_of
@@ -27,8 +27,6 @@ from storage.pool import open_database
 
 T = TypeVar("T")
 
-_AGO: Final = re.compile(r"(?P<count>\d{1,6})(?P<unit>[smhd])")
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _NOTHING: Final = "There are no such dead letters."
 
 Topic = Annotated[
@@ -260,24 +258,9 @@ def _filter(
         error_classes=tuple(error_class or ()),
         statuses=statuses,
         tenant_id=tenant,
-        since=_moment(since, "--since"),
-        until=_moment(until, "--until"),
+        since=moment(since, "--since"),
+        until=moment(until, "--until"),
     )
-
-
-def _moment(text: str | None, option: str) -> datetime | None:
-    if text is None:
-        return None
-    ago = _AGO.fullmatch(text)
-    try:
-        if ago is not None:
-            return datetime.now(UTC) - timedelta(**{_UNITS[ago["unit"]]: int(ago["count"])})
-        moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as exc:
-        raise typer.BadParameter(
-            "expected a time such as 2026-03-01T12:00:00Z, or 2h", param_hint=option
-        ) from exc
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _row(letter: LetterSummary) -> tuple[object, ...]:
@@ -306,8 +289,8 @@ def _summary(letter: LetterSummary) -> dict[str, Any]:
     }
 
 
-def _time(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment is not None else None
+def _time(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None
 
 
 def _shown(view: RecordView) -> dict[str, Any]:

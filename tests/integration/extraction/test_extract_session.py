@@ -136,6 +136,28 @@ async def test_a_worker_that_lost_its_claim_writes_nothing(stores: Stores) -> No
     assert (await job(stores))["status"] == "completed"
 
 
+async def test_a_job_that_is_cut_off_is_ordered_again_at_once(stores: Stores) -> None:
+    wanted = await order(stores)
+    is_asked = asyncio.Event()
+
+    async def never_ends() -> WindowCandidates:
+        is_asked.set()
+        await asyncio.sleep(60)
+        return says(CITY)
+
+    cut = asyncio.create_task(run(worker(stores, ScriptedExtractor(never_ends)), wanted))
+    await is_asked.wait()
+    cut.cancel()
+    await asyncio.wait([cut])
+    after = await job(stores)
+    await run(worker(stores, ScriptedExtractor(says(CITY)), name="w2"), wanted)
+
+    assert cut.cancelled()
+    assert (after["status"], after["attempts"]) == ("queued", 0)
+    assert [one["is_later"] for one in await stores.orders()] == [False, False]
+    assert await facts(stores) == [CITY]
+
+
 async def test_an_unforeseen_failure_stops_only_its_own_job(stores: Stores) -> None:
     extract, wanted = worker(stores, ScriptedExtractor(says(CITY))), await order(stores)
 

@@ -104,13 +104,16 @@ class Stores:
     def intake(self) -> PostgresIntake:
         return PostgresIntake(self.database, outgoing=self.outgoing, clock=MachineClock())
 
-    def jobs(self, worker: str = "w1", *, tokenizer: RecallTokenizer | None = None) -> PostgresJobs:
+    def jobs(
+        self, worker: str = "w1", *, tokenizer: RecallTokenizer | None = None, slots: int = 48
+    ) -> PostgresJobs:
         return PostgresJobs(
             self.database,
             outgoing=self.outgoing,
             tokenizer=tokenizer or words_of,
             clock=MachineClock(),
             worker=worker,
+            slots=slots,
         )
 
     def reads(self) -> PostgresReads:

@@ -160,3 +160,13 @@ async def test_a_claim_that_waits_for_an_intake_reads_what_the_intake_wrote(stor
 
     assert claim is not None
     assert [one.content for one in claim.session.messages] == ["I live in Lyon"]
+
+
+async def test_a_running_job_whose_time_is_up_is_ordered_again_without_waiting_longer(stores: Stores) -> None:
+    conversation = ended("s1", "I live in Porto.")
+    order = order_of(conversation, await stores.accept(conversation))
+    assert await stores.jobs().claim(order, deadline=timedelta(seconds=-30)) is not None
+
+    taken = [await stores.jobs().requeue_stranded(older_than=timedelta(minutes=10)) for _ in range(2)]
+
+    assert taken == [1, 0]

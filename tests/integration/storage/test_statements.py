@@ -22,12 +22,28 @@ _MOST_PARAMETERS: Final = 50
 WITHOUT_A_USER: Final = {
     "intake_sql.RESOLVE_USER": "finds the user",
     "intake_sql.LOCK_SESSION": "a session by its id; the caller compares the user",
+    "job_sql.CLAIM": "counts the running jobs of a tenant; what it takes it finds by the user, too",
+    "job_sql.COUNT_WAITING": "counts the waiting jobs of a tenant",
     "job_sql.TAKE_STRANDED": "jobs of everybody whose record was lost",
+    "degraded_jobs.TAKE_DEGRADED": "jobs of everybody that rules did in the place of a model",
+    "degraded_jobs.READ_REDONE": "jobs by their ids",
+    "generation_sql.IS_SERVING": "jobs of everybody under a label",
+    "generation_sql.HOLD_UNSERVED": "jobs of everybody under a label",
+    "generation_sql.HOLD_REPLACED": "jobs of everybody under a label",
+    "replay_sql.COUNT_MEANT": "sessions of everybody whom the operator means",
+    "replay_sql.NEXT_MEANT": "sessions of everybody whom the operator means",
+    "replay_sql.READ_STANDING": "sessions by their ids within a tenant",
+    "replay_sql.COUNT_JOBS": "jobs of everybody that a replay ordered",
     "reads.FIND_JOB": "a job by its id, or by its session's",
 }
 #: The jobs of everybody, and facts by ids that a read of their scope gave: the id is made of the scope.
 WITHOUT_A_TENANT: Final = {
     "job_sql.TAKE_STRANDED": ["FROM extraction_jobs AS o"],
+    "degraded_jobs.TAKE_DEGRADED": ["FROM extraction_jobs AS o"],
+    "generation_sql.IS_SERVING": ["FROM extraction_jobs AS j"],
+    "generation_sql.HOLD_UNSERVED": ["FROM sessions AS s"],
+    "generation_sql.HOLD_REPLACED": ["FROM sessions AS s"],
+    "replay_sql.COUNT_JOBS": ["FROM extraction_jobs AS j"],
     "last_seen.STAMP": ["JOIN memory_facts AS h"],
 }
 USER_TABLES: Final = (

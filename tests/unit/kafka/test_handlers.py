@@ -1,6 +1,8 @@
 """What the handlers of topics hand on."""
 
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -92,11 +94,39 @@ async def test_a_replayed_conversation_fills_the_live_memory(headers: Headers) -
     assert (conversation.origin, conversation.generation) == (Origin.REPLAY, "live")
 
 
-async def test_a_replay_in_a_mode_that_is_not_there_yet_is_refused() -> None:
-    handle = ConversationReplayHandler(Intake().accept, on_repairs=Repairs().update)
+@pytest.mark.parametrize("mode", ["reprocess", "shadow"])
+async def test_a_replay_under_a_label_is_of_that_generation(mode: str) -> None:
+    intake = Intake()
+    handle = ConversationReplayHandler(intake.accept, on_repairs=intake.repairs.update)
+    ordered = {"replay-id": "r1", "replay-mode": mode, "replay-generation": "r1"}
 
-    with pytest.raises(InvalidInputError, match="replay-mode"):
-        await handle(record(ended(), headers=(("replay-mode", b"shadow"),)))
+    await handle(record(ended(), headers=tuple((name, value.encode()) for name, value in ordered.items())))
+
+    (conversation,) = intake.conversations
+    assert (conversation.generation, conversation.replay_id) == ("r1", "r1")
+    assert conversation.replay_mode == mode
+
+
+@pytest.mark.parametrize(
+    ("mode", "generation", "named"),
+    [
+        ("again", None, "replay-mode"),
+        ("fill", "r1", "replay-generation"),
+        ("shadow", None, "replay-generation"),
+        ("shadow", "live", "replay-generation"),
+        ("reprocess", "R1", "replay-generation"),
+        ("reprocess", "r" * 64, "replay-generation"),
+        ("reprocess", "r1\n", "replay-generation"),
+    ],
+)
+async def test_a_replay_without_a_mode_or_label_that_can_be_is_refused(
+    mode: str, generation: str | None, named: str
+) -> None:
+    handle = ConversationReplayHandler(Intake().accept, on_repairs=Repairs().update)
+    label = (("replay-generation", generation.encode()),) if generation is not None else ()
+
+    with pytest.raises(InvalidInputError, match=named):
+        await handle(record(ended(), headers=(("replay-mode", mode.encode()), *label)))
 
 
 async def test_a_posted_message_without_a_time_was_said_when_it_was_sent() -> None:
@@ -144,6 +174,7 @@ class Extraction:
         self._ending = ending
         self.done: list[tuple[JobOrder, RawRecord]] = []
         self.failed: list[JobError] = []
+        self.put_back: list[tuple[JobOrder, float]] = []
 
     async def __call__(self, order: JobOrder, record: RawRecord) -> Ending:
         if self._error is not None:
@@ -151,9 +182,33 @@ class Extraction:
         self.done.append((order, record))
         return self._ending
 
+    def ends(self, ending: Ending) -> None:
+        self._ending = ending
+
     async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> Ending:
         self.failed.append(error)
         return self._ending
+
+    async def put_off(self, order: JobOrder, *, job_seconds: float) -> None:
+        self.put_back.append((order, job_seconds))
+
+
+class Share:
+    """Has a worker for everybody but ``full``."""
+
+    def __init__(self, full: str | None = None) -> None:
+        self._full = full
+        self.enough: list[str] = []
+
+    def admits(self, tenant: str) -> bool:
+        return tenant != self._full
+
+    def has_enough(self, tenant: str) -> None:
+        self.enough.append(tenant)
+
+    @asynccontextmanager
+    async def worker(self, tenant: str) -> AsyncGenerator[None]:
+        yield
 
 
 def job() -> dict[str, Any]:
@@ -170,7 +225,7 @@ def job() -> dict[str, Any]:
 async def test_a_job_is_done_with_the_record_that_ordered_it() -> None:
     extraction, ordering = Extraction(), record(job())
 
-    await ExtractionJobHandler(extraction)(ordering)
+    await ExtractionJobHandler(extraction, share=Share())(ordering)
 
     ((order, given),) = extraction.done
     assert (order.kind, order.session_id, given) == (JobKind.EXTRACT, SESSION, ordering)
@@ -179,7 +234,7 @@ async def test_a_job_is_done_with_the_record_that_ordered_it() -> None:
 async def test_an_unforeseen_error_fails_its_job_alone() -> None:
     extraction = Extraction(ZeroDivisionError("their words"))
 
-    await ExtractionJobHandler(extraction)(record(job()))
+    await ExtractionJobHandler(extraction, share=Share())(record(job()))
 
     assert extraction.failed == [JobError(code="internal", message="ZeroDivisionError")]
 
@@ -188,9 +243,42 @@ async def test_an_outage_during_a_job_is_no_failure_of_it() -> None:
     extraction = Extraction(StorageUnavailableError("away"))
 
     with pytest.raises(StorageUnavailableError):
-        await ExtractionJobHandler(extraction)(record(job()))
+        await ExtractionJobHandler(extraction, share=Share())(record(job()))
 
     assert extraction.failed == []
+
+
+async def test_a_job_that_may_not_begin_is_put_off_and_waits_for_no_worker() -> None:
+    extraction, ordering = Extraction(), record(job())
+
+    handled = await ExtractionJobHandler(extraction, share=Share(full="default"))(ordering)
+
+    assert (handled, extraction.done) == (Handled.BEYOND_SLOTS, [])
+    assert [order.session_id for order, _ in extraction.put_back] == [SESSION]
+
+
+async def test_a_job_that_finds_no_slot_is_put_off_for_as_long_as_jobs_take() -> None:
+    extraction, share = Extraction(ending=Ending.DONE), Share()
+    times = iter([0.0, 4.0, 10.0])
+    handler = ExtractionJobHandler(extraction, share=share, clock=lambda: next(times))
+    await handler(record(job()))
+    extraction.ends(Ending.BEYOND_SLOTS)
+
+    handled = await handler(record(job()))
+
+    assert handled is Handled.BEYOND_SLOTS
+    assert share.enough == ["default"]
+    assert [seconds for _, seconds in extraction.put_back] == [4.0]
+
+
+async def test_what_has_no_job_of_its_own_is_never_put_off() -> None:
+    extraction = Extraction()
+
+    handled = await ExtractionJobHandler(extraction, share=Share(full="default"))(
+        record({**job(), "kind": "fold"})
+    )
+
+    assert (handled, len(extraction.done), extraction.put_back) == (Handled.DONE, 1, [])
 
 
 @pytest.mark.parametrize("ending", list(Ending))
@@ -198,7 +286,7 @@ async def test_an_outage_during_a_job_is_no_failure_of_it() -> None:
 async def test_the_end_of_a_job_is_told_to_whoever_counts_failures(
     ending: Ending, error: Exception | None
 ) -> None:
-    handled = await ExtractionJobHandler(Extraction(error, ending=ending))(record(job()))
+    handled = await ExtractionJobHandler(Extraction(error, ending=ending), share=Share())(record(job()))
 
     assert handled is Handled(ending.value)
 
@@ -211,7 +299,7 @@ async def test_a_trace_header_that_is_none_is_not_carried_on(told: bytes) -> Non
     headers = (("traceparent", told), ("correlation_id", b"x" * 201))
 
     await ConversationEndedHandler(intake.accept, on_repairs=intake.repairs.update)(record(ended(), headers))
-    await ExtractionJobHandler(extraction)(record(job(), headers))
+    await ExtractionJobHandler(extraction, share=Share())(record(job(), headers))
 
     carried = (intake.conversations[0], extraction.done[0][0])
     assert {(one.traceparent, one.correlation_id) for one in carried} == {(None, None)}
