@@ -35,7 +35,7 @@ check: .venv/.dev  ## format, lint, types, layers, dependencies, dead code
 bench: .venv/.dev  ## measure on this machine
 	$(RUN) python -m benchmarks $(ARGS)
 
-faults: .venv/.dev  ## kill the parts at random and check the promises; SEEDS=n rounds
+faults: .venv/.dev  ## kill the parts at random and check the promises; SEEDS=n rounds, ARGS="--seed n" for one
 	$(RUN) python -m tests.faults --seeds $(SEEDS) $(ARGS)
 
 # The demo needs no tool of a developer; what is there already stays.

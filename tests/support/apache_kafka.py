@@ -47,8 +47,10 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
+log.cleaner.backoff.ms=200
 """
 
 
@@ -104,6 +106,11 @@ class ApacheKafka:
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self._port}"
 
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
     async def start(self) -> None:
         """Format the folder at the first start; return once the broker answers."""
         fresh = not self._properties.exists()
@@ -118,6 +125,11 @@ class ApacheKafka:
         # Its records are for one test run: nothing is worth an orderly end.
         if self._child is not None:
             self._child.kill()
+
+    async def end(self) -> None:
+        """End it in order: SIGTERM, and wait."""
+        if self._child is not None:
+            await self._child.stop(bound_s=30.0)
 
     def kill(self) -> None:
         if self._child is not None:

@@ -10,6 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from service.embedded.broker import EmbeddedBroker
 from service.embedded.folders import clear_stale, prepare, temporary_folder
 from tests.support.apache_kafka import ApacheKafka, JarsMissingError, fetch_jars
+from tests.support.process_trees import resume_tree, suspend_tree
 from tests.support.surroundings import Surroundings, docker_answers
 
 Kind = Literal["apache", "tansu", "external", "container"]
@@ -44,6 +45,19 @@ class KafkaServer:
     def kill(self) -> None:
         """SIGKILL the broker."""
         self._own().kill()
+
+    async def end(self) -> None:
+        """End the broker in order, as a restart by hand does."""
+        process = self._own()
+        await (process.end() if isinstance(process, ApacheKafka) else process.stop())
+
+    def freeze(self) -> None:
+        """SIGSTOP the broker."""
+        suspend_tree(self._own().pid)
+
+    def thaw(self) -> None:
+        """SIGCONT the broker."""
+        resume_tree(self._own().pid)
 
     async def restart(self) -> None:
         """Start it again on the same port, and folder where it has one. Tansu forgets everything."""

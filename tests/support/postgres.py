@@ -14,6 +14,7 @@ from psycopg import sql
 from service.embedded.folders import clear_stale, prepare, temporary_folder
 from service.embedded.postgres import EmbeddedPostgres
 from tests.support.kafka import NotRestartableError
+from tests.support.process_trees import resume_tree, suspend_tree
 from tests.support.surroundings import Surroundings, docker_answers
 
 Kind = Literal["external", "container", "wheel"]
@@ -53,6 +54,18 @@ class PostgresServer:
     def kill(self) -> None:
         """SIGKILL the server with all of its processes."""
         self._own().kill()
+
+    async def end(self) -> None:
+        """End the server in order; whoever is connected is cut off."""
+        await self._own().stop()
+
+    def freeze(self) -> None:
+        """SIGSTOP the server with all of its processes."""
+        suspend_tree(self._own().pid)
+
+    def thaw(self) -> None:
+        """SIGCONT the server with all of its processes."""
+        resume_tree(self._own().pid)
 
     async def restart(self) -> None:
         """Start it again on the same port and data; it recovers as after a crash."""

@@ -15,6 +15,7 @@ import psutil
 from schemas.topics import Topics
 from service.embedded.children import Child, Program, free_port, start_child
 from tests.support.kafka import KafkaServer
+from tests.support.process_trees import resume_tree, suspend_tree
 
 # What keeps a test from waiting: a dead member is noticed soon, and six partitions are enough.
 QUICK: Final[Mapping[str, str]] = {
@@ -37,7 +38,10 @@ class ServiceFailedError(AssertionError):
 
 
 class RunningService:
-    """``afterword run`` by its contract; ``folder`` takes its output. It dies with the test run."""
+    """``afterword run`` by its contract; ``folder`` takes its output. It dies with the test run.
+
+    ``launcher`` is the module that its starts run, with what comes before ``arguments``.
+    """
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class RunningService:
         self.topics = Topics(topic_prefix)
         self.starts = 0
         self._folder = folder
+        self.launcher: Sequence[str] = ("service", "run")
         self._arguments = tuple(arguments)
         self._environment = {
             "AFTERWORD_KAFKA": kafka.bootstrap,
@@ -116,7 +121,7 @@ class RunningService:
         self._child = start_child(
             Program(
                 name="afterword run",
-                command=("/bin/sh", "-c", script, sys.executable, "-m", "service", "run", *self._arguments),
+                command=("/bin/sh", "-c", script, sys.executable, "-m", *self.launcher, *self._arguments),
                 output=self._stderr,
                 cwd=self._folder,
                 environment={**self._environment, "MEMORY_PORT": str(self._port)},
@@ -155,6 +160,14 @@ class RunningService:
         """``kill -9`` of the process that was started; what it started has to see to itself."""
         self._known += self.tree()
         os.kill(self.pid, signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """SIGSTOP it with all that descends from it."""
+        suspend_tree(self.pid)
+
+    def thaw(self) -> None:
+        """SIGCONT what was frozen."""
+        resume_tree(self.pid)
 
     async def wait(self, *, within: float = 40.0) -> int:
         """Return the exit code once it has ended."""
