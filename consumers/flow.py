@@ -1,16 +1,33 @@
 """Hold partitions back that have enough to do, without stopping to poll."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
 from consumers.partitions import Partition, PartitionState
+
+
+class Assigned(Protocol):
+    """What of a consumer is regulated."""
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the partitions that are ours."""
+        ...
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Give nothing more of ``partitions``."""
+        ...
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Give again what comes of ``partitions``."""
+        ...
 
 
 class Flow:
     """Pauses and resumes partitions. A pause drops what was fetched ahead, so it goes with hysteresis."""
 
-    def __init__(self, consumer: AIOKafkaConsumer, *, max_in_flight: int, max_uncommitted: int) -> None:
+    def __init__(self, consumer: Assigned, *, max_in_flight: int, max_uncommitted: int) -> None:
         self._consumer = consumer
         self._max_in_flight = max_in_flight
         self._max_uncommitted = max_uncommitted
