@@ -3,8 +3,8 @@
 The rules: docs/architecture/replay.md, "The tool".
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -12,13 +12,23 @@ from uuid import UUID
 
 from domain.errors import InfrastructureError
 from domain.outbox import Headers
-from domain.replays import Position, Replay, ReplayStatus, ReplayStore, SessionRef, Standing
+from domain.replays import (
+    Position,
+    Replay,
+    ReplayProgress,
+    ReplayStatus,
+    ReplayStore,
+    SessionRef,
+    Standing,
+    total_of,
+)
 
 T = TypeVar("T")
 
 BEAT_S: Final = 1.0
 _PAGE: Final = 100
 _TURN_S: Final = 0.25
+_COUNT_S: Final = 5.0
 _UNSEEN_S: Final = 60.0
 
 
@@ -34,11 +44,14 @@ class ReplayRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What comes next of a source, and the position behind it; ``is_last`` when nothing comes after it."""
+    """What comes next of a source, and the position behind it; ``is_last`` when nothing comes after it.
+
+    ``skipped`` counts what is not replayed, by the reason.
+    """
 
     records: Sequence[ReplayRecord]
     position: Position
-    skipped: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
     is_last: bool = False
 
 
@@ -51,6 +64,10 @@ class ReplaySource(Protocol):
         Raises:
             InfrastructureError: database or broker are away; the same call may be made again.
         """
+        ...
+
+    async def left(self, replay: Replay) -> int | None:
+        """Count the sessions of the whole source that nobody took in; None where that cannot be told."""
         ...
 
 
@@ -75,6 +92,23 @@ class FeedEnd(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FeedOutcome:
+    """How feeding ended, and how many sessions nobody took in though they were published long ago."""
+
+    end: FeedEnd
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedState:
+    """How far feeding is; ``jobs`` is counted now and then."""
+
+    replay: Replay
+    under_way: int
+    jobs: ReplayProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How much at once: sessions a second (None: as fast as they end), and sessions that have not ended."""
 
@@ -84,16 +118,16 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surrounding:
-    """Time, and somebody to tell: what is published so far, and what is waited for (None: it is back)."""
+    """Time, and somebody to tell: how far it is, and what is waited for (None: it is back)."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
-    on_progress: Callable[[Replay, int], None]
+    on_progress: Callable[[FeedState], None]
     on_waiting: Callable[[str | None], None]
 
 
 class FeedReplay:
-    """Publishes a replay's sessions in their order, and waits until they have ended.
+    """Publishes a replay's sessions in their order, and waits until they have ended; for one run.
 
     What is published is noted after the broker has it: cut off in between, at most one page comes again,
     which changes nothing. One that is paused stops within a moment.
@@ -114,32 +148,41 @@ class FeedReplay:
         self._pace = pace
         self._on = on
         self._open: dict[SessionRef, float] = {}
-        self._is_waiting = False
+        self._lost = 0
+        self._jobs = ReplayProgress()
+        self._counted_at: float | None = None
+        self._away: set[str] = set()
 
-    async def __call__(self, replay: Replay, feeder: UUID, *, waits: bool) -> FeedEnd:
+    async def __call__(self, replay: Replay, feeder: UUID, *, waits: bool) -> FeedOutcome:
         """Feed ``replay`` from its position on, as the ``feeder`` that the store knows.
 
         With ``waits``, return when the jobs that it ordered have ended, too.
         """
-        is_last = False
+        is_last, due = False, self._on.clock()
         while not is_last:
             if (end := await self._beaten(replay, feeder)) is not None:
-                return end
+                return FeedOutcome(end=end, missing=self._lost)
+            if (left := due - self._on.clock()) > 0:
+                await self._on.sleep(min(left, BEAT_S))
+                continue
             began = self._on.clock()
-            page = await self._patiently(partial(self._turn, replay))
+            page = await self._tried("turn", partial(self._turn, replay))
             if page is None:
                 await self._on.sleep(_TURN_S)
                 continue
             replay, is_last = _behind(replay, page), page.is_last
-            self._on.on_progress(replay, len(self._open))
-            await self._keep_pace(len(page.records), since=began)
-        return await self._until_ended(replay, feeder) if waits else FeedEnd.FED
+            self._tell(replay, len(self._open))
+            due = began + (len(page.records) / self._pace.rate if self._pace.rate is not None else 0.0)
+        if not waits:
+            return FeedOutcome(end=FeedEnd.FED, missing=self._lost)
+        return await self._until_ended(replay, feeder)
 
     async def _turn(self, replay: Replay) -> Page | None:
         """Publish the next page, if there is room for it."""
         await self._look(replay)
-        room = min(self._pace.ahead - len(self._open), _PAGE, self._at_once())
+        room = min(self._pace.ahead - len(self._open), self._at_once())
         if room <= 0:
+            self._tell(replay, len(self._open))
             return None
         page = await self._source.next(replay, most=room)
         if page.records:
@@ -152,60 +195,78 @@ class FeedReplay:
         return page
 
     async def _look(self, replay: Replay) -> None:
-        """Forget the sessions that have ended, and those that nobody took in for long: they have died."""
-        if not self._open:
-            return
-        sessions = list(self._open)
+        """Forget the sessions that have ended, and those that nobody took in for long, which are counted."""
         now = self._on.clock()
-        for session, standing in zip(sessions, await self._store.standing(replay, sessions), strict=True):
+        sessions = list(self._open)
+        found = await self._store.standing(replay, sessions) if sessions else ()
+        for session, standing in zip(sessions, found, strict=True):
             is_lost = standing is Standing.UNSEEN and now - self._open[session] > _UNSEEN_S
+            self._lost += is_lost
             if standing is Standing.ENDED or is_lost:
                 del self._open[session]
+        if self._counted_at is None or now - self._counted_at >= _COUNT_S:
+            self._counted_at, self._jobs = now, await self._store.progress(replay.replay_id)
 
-    async def _until_ended(self, replay: Replay, feeder: UUID) -> FeedEnd:
+    async def _until_ended(self, replay: Replay, feeder: UUID) -> FeedOutcome:
+        left, since = 0, self._on.clock()
         while True:
             if (end := await self._beaten(replay, feeder)) is not None:
-                return end
-            await self._patiently(lambda: self._look(replay))
-            progress = await self._patiently(lambda: self._store.progress(replay.replay_id))
-            if not self._open and not progress.open:
-                return FeedEnd.FED
-            self._on.on_progress(replay, max(len(self._open), progress.open))
+                return FeedOutcome(end=end, missing=self._lost)
+            found = await self._tried("end", partial(self._remaining, replay))
+            if found is not None:
+                under_way, not_taken = found
+                self._tell(replay, under_way)
+                if not_taken is not None and not_taken != left:
+                    left, since = not_taken, self._on.clock()
+                is_long = not_taken is None or self._on.clock() - since > _UNSEEN_S
+                if not under_way and (not left or is_long):
+                    return FeedOutcome(end=FeedEnd.FED, missing=self._lost if not_taken is None else left)
             await self._on.sleep(BEAT_S)
 
+    async def _remaining(self, replay: Replay) -> tuple[int, int | None]:
+        """Count the sessions that are to end, and when there are none, those that nobody took in."""
+        await self._look(replay)
+        self._jobs = await self._store.progress(replay.replay_id)
+        under_way = max(len(self._open), self._jobs.open)
+        return under_way, None if under_way else await self._source.left(replay)
+
     async def _beaten(self, replay: Replay, feeder: UUID) -> FeedEnd | None:
-        status = await self._patiently(lambda: self._store.beat(replay.replay_id, feeder))
+        while (told := await self._tried("beat", partial(self._beat, replay, feeder))) is None:
+            pass
+        (status,) = told
         if status is None:
             return FeedEnd.TAKEN_OVER
         return None if status is ReplayStatus.RUNNING else FeedEnd.STOPPED
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Wait in place while the database or the broker is away, and say so once."""
-        while True:
-            try:
-                result = await call()
-            except InfrastructureError as error:
-                if not self._is_waiting:
-                    self._on.on_waiting(str(error))
-                self._is_waiting = True
-                await self._on.sleep(BEAT_S)
-                continue
-            if self._is_waiting:
-                self._is_waiting = False
+    async def _beat(self, replay: Replay, feeder: UUID) -> tuple[ReplayStatus | None]:
+        return (await self._store.beat(replay.replay_id, feeder),)
+
+    async def _tried(self, name: str, call: Callable[[], Awaitable[T]]) -> T | None:
+        """Return what ``call`` returns; None after a moment when database or broker are away.
+
+        That is told once, however often it is tried, and so is that it is over: when the calls of each
+        ``name`` that failed have come through.
+        """
+        try:
+            result = await call()
+        except InfrastructureError as error:
+            if not self._away:
+                self._on.on_waiting(str(error))
+            self._away.add(name)
+            await self._on.sleep(BEAT_S)
+            return None
+        if name in self._away:
+            self._away.discard(name)
+            if not self._away:
                 self._on.on_waiting(None)
-            return result
+        return result
+
+    def _tell(self, replay: Replay, under_way: int) -> None:
+        self._on.on_progress(FeedState(replay=replay, under_way=under_way, jobs=self._jobs))
 
     def _at_once(self) -> int:
         """Return how many sessions go into one page, so that a low rate does not come in bursts."""
-        return _PAGE if self._pace.rate is None else max(int(self._pace.rate), 1)
-
-    async def _keep_pace(self, published: int, *, since: float) -> None:
-        if self._pace.rate is None or not published:
-            return
-        due = since + published / self._pace.rate
-        left = due - self._on.clock()
-        if left > 0:
-            await self._on.sleep(left)
+        return _PAGE if self._pace.rate is None else min(max(int(self._pace.rate), 1), _PAGE)
 
 
 def _behind(replay: Replay, page: Page) -> Replay:
@@ -213,5 +274,5 @@ def _behind(replay: Replay, page: Page) -> Replay:
         replay,
         position=page.position,
         published=replay.published + len(page.records),
-        skipped=replay.skipped + page.skipped,
+        skipped=total_of(replay.skipped, page.skipped),
     )

@@ -1,5 +1,6 @@
 """Replays: history run through the service again (docs/architecture/replay.md)."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -59,8 +60,9 @@ class TopicRecords:
 class Replay:
     """A replay as it is kept.
 
-    ``total`` is how many its source had when it was started; ``position`` is where feeding goes on: a cursor
-    of the source's own kind, None at the start. ``generation`` is ``live`` for a fill, else the label.
+    ``total`` is how many its source had when it was started; ``skipped`` counts what was left out, by the
+    reason. ``position`` is where feeding goes on: a cursor of the source's own kind, None at the start.
+    ``generation`` is ``live`` for a fill, else the label.
     """
 
     replay_id: str
@@ -72,9 +74,14 @@ class Replay:
     total: int
     position: Position | None
     published: int
-    skipped: int
+    skipped: Mapping[str, int]
     started_at: datetime
     finished_at: datetime | None = None
+
+
+def total_of(*counts: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the sum of ``counts``, name by name."""
+    return dict(sum((Counter(one) for one in counts), Counter[str]()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +165,9 @@ class ReplayStore(Protocol):
         """Count the stored sessions of ``source`` for which the mode has something to do."""
         ...
 
-    async def advance(self, replay_id: str, *, position: Position, published: int, skipped: int) -> None:
+    async def advance(
+        self, replay_id: str, *, position: Position, published: int, skipped: Mapping[str, int]
+    ) -> None:
         """Note that what lies before ``position`` was published or skipped; the counts are added."""
         ...
 

@@ -61,7 +61,12 @@ ADVANCE: Final[LiteralString] = """
     UPDATE lis.replays AS p
        SET position = %(position)s::jsonb,
            published = p.published + %(published)s,
-           skipped = p.skipped + %(skipped)s,
+           skipped = (SELECT coalesce(jsonb_object_agg(n.reason, n.total), '{}')
+                        FROM (SELECT o.key AS reason, sum(o.value::bigint)::bigint AS total
+                                FROM (SELECT * FROM jsonb_each_text(p.skipped)
+                                      UNION ALL
+                                      SELECT * FROM jsonb_each_text(%(skipped)s::jsonb)) AS o
+                               GROUP BY o.key) AS n),
            updated_at = now()
      WHERE p.replay_id = %(replay_id)s
 """

@@ -117,13 +117,15 @@ class PostgresReplays:
         row = await self._row(COUNT_MEANT, _meant(mode, label, source))
         return int(row["count"]) if row is not None else 0
 
-    async def advance(self, replay_id: str, *, position: Position, published: int, skipped: int) -> None:
+    async def advance(
+        self, replay_id: str, *, position: Position, published: int, skipped: Mapping[str, int]
+    ) -> None:
         """Note that what lies before ``position`` was published or skipped; the counts are added."""
         params = {
             "replay_id": replay_id,
             "position": orjson.dumps(position).decode(),
             "published": published,
-            "skipped": skipped,
+            "skipped": orjson.dumps(skipped).decode(),
         }
         async with self._database.connection() as conn:
             await conn.execute(ADVANCE, params)

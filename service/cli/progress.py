@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from domain.feed_replay import FeedState
 from domain.replays import Replay
 from service.cli.output import err
 
@@ -18,7 +19,7 @@ class ReplayBar:
     def __init__(self, replay: Replay) -> None:
         self._console = err()
         self._total = replay.total
-        self._before = replay.published + replay.skipped
+        self._before = _passed(replay)
         self._began = time.monotonic()
         self._told = self._began
         columns = (
@@ -40,16 +41,18 @@ class ReplayBar:
     ) -> None:
         self._bar.stop()
 
-    def show(self, replay: Replay, under_way: int) -> None:
-        """Show where ``replay`` is."""
-        done, now = replay.published + replay.skipped, time.monotonic()
-        rate = (done - self._before) / max(now - self._began, 1e-9)
-        told = f"{under_way} under way, {rate:.1f}/s"
-        self._bar.update(self._task, completed=done, description=told)
+    def show(self, state: FeedState) -> None:
+        """Show how far feeding is."""
+        passed, now = _passed(state.replay), time.monotonic()
+        rate = (passed - self._before) / max(now - self._began, 1e-9)
+        ended, dead = state.jobs.jobs.get("completed", 0), state.jobs.dead
+        told = f"{state.under_way} under way, {ended} done, {dead} dead, {rate:.1f}/s"
+        self._bar.update(self._task, completed=passed, description=told)
         if not self._console.is_terminal and now - self._told >= _LINE_EVERY_S:
             self._told = now
-            left = max(self._total - done, 0) / rate if rate > 0 else 0.0
-            self._say(f"{done} of {self._total} published, {told}, about {left:.0f} s left")
+            left = max(self._total - passed, 0)
+            estimate = f"about {left / rate:.0f} s left" if rate > 0 else "no estimate yet"
+            self._say(f"{passed} of {self._total} published, {told}, {estimate}")
 
     def wait(self, reason: str | None) -> None:
         """Say that something is waited for, or that it is there again (None)."""
@@ -57,3 +60,7 @@ class ReplayBar:
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, soft_wrap=True)
+
+
+def _passed(replay: Replay) -> int:
+    return replay.published + sum(replay.skipped.values())

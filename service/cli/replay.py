@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -13,7 +13,7 @@ import typer
 from clients.stemming import SnowballStemmer
 from domain.conversation import LIVE
 from domain.errors import InvalidInputError, NotFoundError
-from domain.feed_replay import FeedEnd, Pace
+from domain.feed_replay import FeedEnd, FeedOutcome, Pace
 from domain.generations import NotPromotableError
 from domain.recall_tokens import RecallTokenizer
 from domain.replays import Replay, ReplayMode, ReplayProgress, ReplayStatus, StoredSessions, TopicRecords
@@ -33,7 +33,10 @@ from storage.replays import PostgresReplays
 app = typer.Typer(name="replay", help="Run history through the service again.", no_args_is_help=True)
 
 _RUNNABLE: Final = (ReplayStatus.RUNNING, ReplayStatus.PAUSED)
-_COLUMNS: Final = ("replay", "mode", "status", "source", "published", "of", "done", "dead", "rate", "started")
+_COLUMNS: Final = (
+    *("replay", "mode", "status", "source", "published", "of"),
+    *("done", "dead", "skipped", "rate", "started"),
+)
 _NOTHING: Final = "There are no replays."
 _LABEL: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
@@ -115,13 +118,13 @@ def start(
             store = PostgresReplays(database)
             total = await _total(store, mode, label, source)
             if dry_run:
-                _tell_total(total, as_json=as_json)
+                _tell_total(total, "conversations" if topic is None else "records", as_json=as_json)
                 return 0
             replay = _new(label, mode, source, rate=rate or None, total=total)
             await store.create(replay)
             how = Feeding(pace=Pace(rate=rate or None, ahead=ahead), waits=wait)
-            end = await fed(settings, store, replay, how)
-            return await _told(store, label, end, as_json=as_json)
+            outcome = await fed(settings, store, replay, how)
+            return await _told(store, label, outcome, how, as_json=as_json)
 
     raise typer.Exit(asyncio.run(started()))
 
@@ -152,8 +155,9 @@ def resume(
             ):
                 raise InvalidInputError(f"{replay_id} is {replay.status}: nothing is left to feed")
             pace = Pace(rate=(replay.rate if rate is None else rate) or None, ahead=ahead)
-            end = await fed(settings, store, replay, Feeding(pace=pace, waits=wait))
-            return await _told(store, replay_id, end, as_json=as_json)
+            how = Feeding(pace=pace, waits=wait)
+            outcome = await fed(settings, store, replay, how)
+            return await _told(store, replay_id, outcome, how, as_json=as_json)
 
     raise typer.Exit(asyncio.run(resumed()))
 
@@ -215,7 +219,8 @@ def discard(
     """
     if not yes:
         raise typer.BadParameter("needed: what is removed does not come back", param_hint="--yes")
-    count = asyncio.run(_discarded(load_settings(), replay_id, replaced=replaced))
+    with err().status("Discarding"):
+        count = asyncio.run(_discarded(load_settings(), replay_id, replaced=replaced))
     if as_json:
         print_json({"replay_id": replay_id, "removed": count})
     else:
@@ -248,11 +253,11 @@ async def _total(
     return sum(source.ends[one] - source.starts[one] for one in source.ends)
 
 
-def _tell_total(total: int, *, as_json: bool) -> None:
+def _tell_total(total: int, what: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"conversations": total})
+        print_json({what: total})
     else:
-        out().print(f"{total} conversations would be replayed.")
+        out().print(f"{total} {what} would be replayed.")
 
 
 def _new(
@@ -268,32 +273,48 @@ def _new(
         total=total,
         position=None,
         published=0,
-        skipped=0,
+        skipped={},
         started_at=datetime.now(UTC),
     )
 
 
-async def _told(store: PostgresReplays, replay_id: str, end: FeedEnd, *, as_json: bool) -> int:
+async def _told(
+    store: PostgresReplays, replay_id: str, outcome: FeedOutcome, how: Feeding, *, as_json: bool
+) -> int:
     """Tell what came of a replay, and return the exit code."""
     replay, progress = await _found(store, replay_id), await store.progress(replay_id)
     if as_json:
-        print_json(_line(replay, progress))
+        print_json({**_line(replay, progress), "missing": outcome.missing})
     else:
         done = progress.jobs.get("completed", 0)
         out().print(
             f"{replay_id} is {replay.status}: {replay.published} conversations published, "
-            f"{replay.skipped} skipped; jobs: {done} done, {progress.open} open, {progress.dead} dead.",
+            f"{_skipped(replay)}; jobs: {done} done, {progress.open} open, {progress.dead} dead.",
             markup=False,
             soft_wrap=True,
         )
-    if end is FeedEnd.TAKEN_OVER:
-        err().print(f"another command feeds {replay_id} now", markup=False)
-        return 1
-    if end is FeedEnd.STOPPED and replay.status is ReplayStatus.PAUSED:
-        err().print(how_to_go_on(replay_id), markup=False, soft_wrap=True)
+    for line in _advice(replay, progress, outcome, how):
+        err().print(line, markup=False, soft_wrap=True)
+    is_failed = progress.dead or outcome.missing or outcome.end is FeedEnd.TAKEN_OVER
+    return 1 if is_failed else 0
+
+
+def _advice(replay: Replay, progress: ReplayProgress, outcome: FeedOutcome, how: Feeding) -> Iterator[str]:
+    """Say what there is to do now."""
+    replay_id = replay.replay_id
+    if outcome.end is FeedEnd.TAKEN_OVER:
+        yield f"another command feeds {replay_id} now"
     if progress.dead:
-        err().print("`afterword dlq list` shows what died", markup=False)
-    return 1 if progress.dead else 0
+        yield f"{progress.dead} jobs died; `afterword dlq list` shows them"
+    if outcome.missing:
+        yield (
+            f"{outcome.missing} conversations were not taken in: see whether the service runs, "
+            "and what `afterword dlq list` shows"
+        )
+    if replay.status is ReplayStatus.PAUSED:
+        yield how_to_go_on(replay_id)
+    elif outcome.end is FeedEnd.FED and not how.waits:
+        yield f"all is published; `afterword replay resume {replay_id}` waits for its jobs and closes it"
 
 
 async def _discarded(settings: Settings, replay_id: str, *, replaced: bool) -> int:
@@ -340,8 +361,15 @@ def _row(one: Replay, progress: ReplayProgress) -> tuple[object, ...]:
     done = progress.jobs.get("completed", 0)
     source = "sessions" if isinstance(one.source, StoredSessions) else one.source.topic
     at = f"{one.started_at:%Y-%m-%d %H:%M:%S}"
-    counts = (one.published, one.total, done, progress.dead, one.rate or "", at)
+    skipped = sum(one.skipped.values())
+    counts = (one.published, one.total, done, progress.dead, skipped, one.rate or "", at)
     return (one.replay_id, one.mode, one.status, source, *counts)
+
+
+def _skipped(one: Replay) -> str:
+    """Say what was skipped, and why."""
+    reasons = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(one.skipped.items()))
+    return f"{sum(one.skipped.values())} skipped" + (f" ({reasons})" if reasons else "")
 
 
 def _line(one: Replay, progress: ReplayProgress) -> Mapping[str, Any]:
@@ -357,7 +385,7 @@ def _line(one: Replay, progress: ReplayProgress) -> Mapping[str, Any]:
         "status": one.status,
         "source": {**told, "tenant_id": source.tenant_id},
         "published": one.published,
-        "skipped": one.skipped,
+        "skipped": dict(one.skipped),
         "total": one.total,
         "jobs": dict(progress.jobs),
         "rate": one.rate,

@@ -1,16 +1,16 @@
 """Feeding a replay from a terminal: shown, stopped by a signal, gone on with later."""
 
 import asyncio
+import logging
 import signal
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from domain.errors import ConflictError, InfrastructureError
-from domain.feed_replay import FeedEnd, FeedReplay, Pace, ReplaySource, Surrounding
-from domain.replays import Replay, ReplayStatus, TopicRecords
+from domain.feed_replay import FeedEnd, FeedOutcome, FeedReplay, Pace, ReplaySource, Surrounding
+from domain.replays import Replay, ReplayStatus, StoredSessions, TopicRecords
 from producers.connection import Producer, ProducerSettings
 from producers.replaying import PublishReplay, StoredSessionSource, TopicSource
 from schemas.topics import Topics
@@ -29,8 +29,11 @@ class Feeding:
     waits: bool
 
 
-async def fed(settings: Settings, store: PostgresReplays, replay: Replay, how: Feeding) -> FeedEnd:
+async def fed(settings: Settings, store: PostgresReplays, replay: Replay, how: Feeding) -> FeedOutcome:
     """Feed ``replay`` from here until it is fed, paused, or taken over; SIGTERM pauses it.
+
+    When all its jobs have ended it is done. What of stored sessions nobody took in is left to be sent
+    again: the replay is paused at their beginning.
 
     Raises:
         ConflictError: another command feeds it.
@@ -43,56 +46,60 @@ async def fed(settings: Settings, store: PostgresReplays, replay: Replay, how: F
     task = asyncio.create_task(_feed(settings, store, replay, feeder, how))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        end = await task
+        outcome = await task
+        if outcome.end is FeedEnd.FED and how.waits:
+            await _ended(store, replay, outcome)
     except asyncio.CancelledError:
-        await _paused(store, replay.replay_id, feeder)
+        with suppress(InfrastructureError):
+            await store.move(replay.replay_id, start=(ReplayStatus.RUNNING,), to=ReplayStatus.PAUSED)
         me = asyncio.current_task()
         if me is not None and me.cancelling():
+            err().print(how_to_go_on(replay.replay_id), markup=False, soft_wrap=True)
             raise
-        return FeedEnd.STOPPED
-    if end is FeedEnd.FED and how.waits:
-        await store.move(replay.replay_id, start=(ReplayStatus.RUNNING,), to=ReplayStatus.DONE)
-    await store.end_feeding(replay.replay_id, feeder)
-    return end
+        return FeedOutcome(end=FeedEnd.STOPPED)
+    finally:
+        with suppress(InfrastructureError):
+            await store.end_feeding(replay.replay_id, feeder)
+    return outcome
 
 
-async def _paused(store: PostgresReplays, replay_id: str, feeder: UUID) -> None:
-    with suppress(InfrastructureError):
-        await store.move(replay_id, start=(ReplayStatus.RUNNING,), to=ReplayStatus.PAUSED)
-        await store.end_feeding(replay_id, feeder)
-    err().print(how_to_go_on(replay_id), markup=False, soft_wrap=True)
+async def _ended(store: PostgresReplays, replay: Replay, outcome: FeedOutcome) -> None:
+    to = ReplayStatus.DONE
+    if outcome.missing and isinstance(replay.source, StoredSessions):
+        to = ReplayStatus.PAUSED
+        await store.advance(replay.replay_id, position={}, published=0, skipped={})
+    await store.move(replay.replay_id, start=(ReplayStatus.RUNNING,), to=to)
 
 
 async def _feed(
     settings: Settings, store: PostgresReplays, replay: Replay, feeder: UUID, how: Feeding
-) -> FeedEnd:
-    topics = Topics(settings.afterword_topic_prefix)
+) -> FeedOutcome:
+    # Their clients would tell of an outage again and again; the bar tells it once.
+    for client in ("aiokafka", "psycopg"):
+        logging.getLogger(client).setLevel(logging.CRITICAL)
     producing = ProducerSettings(linger_ms=5, idempotent=settings.afterword_kafka_idempotence)
-    with ReplayBar(replay) as bar:
-        surrounding = Surrounding(
-            clock=time.monotonic, sleep=asyncio.sleep, on_progress=bar.show, on_waiting=bar.wait
+    async with AsyncExitStack() as stack:
+        bar = stack.enter_context(ReplayBar(replay))
+        # Neither is started here: a broker that is away is waited for, as later on.
+        producer = Producer(broker_of(settings), producing)
+        stack.push_async_callback(producer.stop)
+        source: ReplaySource
+        if isinstance(replay.source, TopicRecords):
+            records = TopicSource(broker_of(settings), replay.source)
+            stack.push_async_callback(records.stop)
+            source = records
+        else:
+            source = StoredSessionSource(store, replay.source)
+        feed = FeedReplay(
+            store=store,
+            source=source,
+            publish=PublishReplay(producer, Topics(settings.afterword_topic_prefix)),
+            pace=how.pace,
+            on=Surrounding(
+                clock=time.monotonic, sleep=asyncio.sleep, on_progress=bar.show, on_waiting=bar.wait
+            ),
         )
-        async with (
-            Producer(broker_of(settings), producing) as producer,
-            _source(settings, store, replay) as source,
-        ):
-            feed = FeedReplay(
-                store=store,
-                source=source,
-                publish=PublishReplay(producer, topics),
-                pace=how.pace,
-                on=surrounding,
-            )
-            return await feed(replay, feeder, waits=how.waits)
-
-
-@asynccontextmanager
-async def _source(settings: Settings, store: PostgresReplays, replay: Replay) -> AsyncGenerator[ReplaySource]:
-    if isinstance(replay.source, TopicRecords):
-        async with TopicSource(broker_of(settings), replay.source) as records:
-            yield records
-    else:
-        yield StoredSessionSource(store)
+        return await feed(replay, feeder, waits=how.waits)
 
 
 def how_to_go_on(replay_id: str) -> str:

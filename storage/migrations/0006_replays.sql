@@ -11,7 +11,7 @@ CREATE TABLE lis.replays (
     total bigint,
     position jsonb,
     published bigint NOT NULL DEFAULT 0,
-    skipped bigint NOT NULL DEFAULT 0,
+    skipped jsonb NOT NULL DEFAULT '{}',
     feeder uuid,
     started_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),

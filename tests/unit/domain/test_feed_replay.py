@@ -1,7 +1,7 @@
 """Feeding a replay: every session at least once, never too many open, wherever it is cut off."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import BrokerUnavailableError, StorageUnavailableError
-from domain.feed_replay import FeedEnd, FeedReplay, Pace, Page, ReplayRecord, Surrounding
+from domain.feed_replay import (
+    FeedEnd,
+    FeedOutcome,
+    FeedReplay,
+    FeedState,
+    Pace,
+    Page,
+    ReplayRecord,
+    Surrounding,
+)
 from domain.replays import (
     Position,
     Replay,
@@ -48,6 +57,11 @@ class World:
     cut_at: int | None = None
     fail: dict[int, Exception] = field(default_factory=dict)
     told: list[str | None] = field(default_factory=list)
+    states: list[FeedState] = field(default_factory=list)
+    never_taken_in: int = 0
+    knows_what_is_left: bool = False
+    broker_is_away: bool = False
+    paused_at: float | None = None
 
     def __post_init__(self) -> None:
         self.sessions = [uuid4() for _ in range(self.count)]
@@ -61,7 +75,7 @@ class World:
             total=self.count,
             position=None,
             published=0,
-            skipped=0,
+            skipped={},
             started_at=NOW,
         )
 
@@ -75,6 +89,8 @@ class World:
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
+        if self.paused_at is not None and self.now >= self.paused_at:
+            self.status = ReplayStatus.PAUSED
         await asyncio.sleep(0)
 
     async def next(self, replay: Replay, *, most: int) -> Page:
@@ -84,7 +100,12 @@ class World:
         records = [ReplayRecord(session=("t", one), key=b"k", value=b"v") for one in found]
         return Page(records=records, position={"at": at + len(found)}, is_last=len(found) < most)
 
+    async def left(self, replay: Replay) -> int | None:
+        return self.never_taken_in if self.knows_what_is_left else None
+
     async def publish(self, _replay: Replay, records: Sequence[ReplayRecord]) -> None:
+        if self.broker_is_away:
+            raise BrokerUnavailableError("away")
         for record in records:
             self.published.append(record.session[1])
             self.open.setdefault(record.session[1], self.now)
@@ -95,15 +116,21 @@ class World:
         )
         self.step()
 
-    async def advance(self, replay_id: str, *, position: Position, published: int, skipped: int) -> None:
+    async def advance(
+        self, replay_id: str, *, position: Position, published: int, skipped: Mapping[str, int]
+    ) -> None:
         self.step()
         assert self.replay is not None
         self.replay = replace(self.replay, position=position, published=self.replay.published + published)
 
     async def standing(self, replay: Replay, sessions: Sequence[SessionRef]) -> Sequence[Standing]:
         self.step()
-        ended = [self.now - self.open[one] >= self.ends_after for _, one in sessions]
-        return [Standing.ENDED if one else Standing.OPEN for one in ended]
+        return [self.standing_of(one) for _, one in sessions]
+
+    def standing_of(self, session: UUID) -> Standing:
+        if session in self.sessions[: self.never_taken_in]:
+            return Standing.UNSEEN
+        return Standing.ENDED if self.now - self.open[session] >= self.ends_after else Standing.OPEN
 
     async def progress(self, replay_id: str) -> ReplayProgress:
         self.step()
@@ -136,7 +163,7 @@ class World:
     async def count_sessions(self, mode: ReplayMode, label: str, source: StoredSessions) -> int:
         return 0
 
-    async def feed(self, pace: Pace | None = None) -> FeedEnd:
+    async def feed(self, pace: Pace | None = None) -> FeedOutcome:
         feed = FeedReplay(
             store=self,
             source=self,
@@ -145,7 +172,7 @@ class World:
             on=Surrounding(
                 clock=lambda: self.now,
                 sleep=self.sleep,
-                on_progress=lambda _replay, _open: None,
+                on_progress=self.states.append,
                 on_waiting=self.told.append,
             ),
         )
@@ -171,7 +198,7 @@ def test_cut_off_anywhere_every_session_comes_and_few_are_open(
         for cut in [*cuts, None]:
             world.calls, world.cut_at = 0, cut
             try:
-                assert await world.feed(Pace(rate=None, ahead=ahead)) is FeedEnd.FED
+                assert await world.feed(Pace(rate=None, ahead=ahead)) == FeedOutcome(end=FeedEnd.FED)
             except CutOffError:
                 # Whoever goes on later knows nothing of what was open.
                 world.now += world.ends_after
@@ -206,7 +233,7 @@ async def test_one_that_is_paused_or_taken_over_stops(status: ReplayStatus | Non
     world = World(1000)
     world.status_after_publishing = (status,)
 
-    assert await world.feed() is end
+    assert (await world.feed()).end is end
     assert len(world.published) == 7
 
 
@@ -216,8 +243,52 @@ async def test_an_outage_is_waited_for_in_place_and_told_once() -> None:
     away = [StorageUnavailableError("away"), StorageUnavailableError("away"), BrokerUnavailableError("gone")]
     world.fail = {3: away[0], 4: away[1], 14: away[2]}
 
-    assert await world.feed() is FeedEnd.FED
+    assert (await world.feed()).end is FeedEnd.FED
 
     assert set(world.published) == set(world.sessions)
     assert [one for one in world.told if one is not None] == ["away", "gone"]
     assert world.told.count(None) == 2
+
+
+@pytest.mark.anyio
+async def test_one_that_waits_for_the_broker_can_be_paused() -> None:
+    world = World(20, broker_is_away=True, paused_at=30.0)
+
+    assert (await world.feed()).end is FeedEnd.STOPPED
+
+    assert world.now < 35.0
+    assert world.told == ["away"]
+
+
+@pytest.mark.anyio
+async def test_a_slow_one_stops_within_a_moment_of_being_paused() -> None:
+    world = World(20, paused_at=30.0)
+
+    assert (await world.feed(Pace(rate=0.01, ahead=5))).end is FeedEnd.STOPPED
+
+    assert 30.0 <= world.now <= 31.0
+    assert len(world.published) == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("knows", [True, False])
+async def test_what_nobody_takes_in_holds_the_rest_up_for_a_minute_and_is_counted(knows: bool) -> None:
+    world = World(20, never_taken_in=3, knows_what_is_left=knows)
+
+    outcome = await world.feed(Pace(rate=None, ahead=4))
+
+    assert outcome == FeedOutcome(end=FeedEnd.FED, missing=3)
+    assert set(world.published) == set(world.sessions)
+    assert world.now < 150.0
+
+
+@pytest.mark.anyio
+async def test_what_is_published_and_done_is_told_on_the_way() -> None:
+    world = World(20)
+
+    await world.feed()
+
+    published = [state.replay.published for state in world.states]
+    assert published == sorted(published)
+    assert published[-1] == 20
+    assert {state.under_way for state in world.states} >= {0, 7}
