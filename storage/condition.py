@@ -6,7 +6,7 @@ from typing import Final, LiteralString
 from psycopg import AsyncConnection
 
 from storage.migrate import load_migrations
-from storage.pool import ReadOnlyError, storage_errors
+from storage.pool import storage_errors
 
 _OLDEST_SERVER: Final = 150_000
 _OLDEST_VECTOR: Final = (0, 7)
@@ -17,9 +17,6 @@ LOOK_AT_DATABASE: Final[LiteralString] = """
            (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
            pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on',
            to_regclass('lis.schema_migrations') IS NOT NULL
-"""
-TAKES_NO_WRITES: Final[LiteralString] = """
-    SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'
 """
 COUNT_APPLIED: Final[LiteralString] = "SELECT count(*) FROM lis.schema_migrations"
 
@@ -54,22 +51,6 @@ async def condition_of(dsn: str) -> DatabaseCondition:
         is_read_only=is_read_only,
         pending=len(load_migrations()) - applied,
     )
-
-
-async def require_writes(dsn: str) -> None:
-    """Return if the database answers a new connection and takes writes.
-
-    A pool would wait for a connection, and not say why none comes.
-
-    Raises:
-        StorageUnavailableError: it cannot be reached.
-        ReadOnlyError: it takes no writes.
-    """
-    with storage_errors():
-        async with await AsyncConnection.connect(dsn, autocommit=True) as conn:
-            row = await (await conn.execute(TAKES_NO_WRITES)).fetchone()
-    if row is None or row[0]:
-        raise ReadOnlyError("the database takes no writes")
 
 
 def _version(text: str | None) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ LOCK_TENANTS: Final[LiteralString] = """
       FROM unnest(%(keys)s::bigint[]) AS k (key)
 """
 
+# Each job is looked up by itself: the planner takes the orders for many, and would read the whole table.
 # Two statements: the first one may wait for an intake that holds the job, and what the second one reads must
 # not be older than what that intake wrote.
 CLAIM: Final[LiteralString] = """
@@ -18,10 +19,15 @@ CLAIM: Final[LiteralString] = """
                                       ORDER BY j.status = 'running' DESC, g.place) AS place
           FROM json_to_recordset(%(orders)s::json) AS g
                (tenant_id text, user_id uuid, job_id uuid, deadline interval, place int)
-          JOIN lis.extraction_jobs AS j
-            ON j.tenant_id = g.tenant_id AND j.user_id = g.user_id AND j.job_id = g.job_id
-         WHERE j.status IN ('queued', 'running', 'retrying')
-           AND (j.next_attempt_at IS NULL OR j.next_attempt_at <= now())
+         CROSS JOIN LATERAL (
+                SELECT o.tenant_id, o.user_id, o.job_id, o.lane, o.status
+                  FROM lis.extraction_jobs AS o
+                 WHERE o.tenant_id = g.tenant_id
+                   AND o.user_id = g.user_id
+                   AND o.job_id = g.job_id
+                   AND o.status IN ('queued', 'running', 'retrying')
+                   AND (o.next_attempt_at IS NULL OR o.next_attempt_at <= now())
+                 LIMIT 1) AS j
     ), free AS (
         SELECT d.tenant_id, d.is_replay,
                CASE WHEN d.is_replay

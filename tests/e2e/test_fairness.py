@@ -30,13 +30,13 @@ async def test_a_backlog_of_one_tenant_does_not_delay_the_one_conversation_of_an
     async with backlog(ground, latency=LATENCY, AFTERWORD_JOBS_IN_FLIGHT=str(WORKERS)) as on:
         async with on.service("intake", "relay"):
             await on.tell(range(size), tenant="busy")
-            await on.queued(size, within=60)
+            await on.queued(size, within=300)
             await on.tell([ONE], tenant="quiet")
-            await on.queued(size + 1, within=20)
+            await on.queued(size + 1, within=60)
         assert await on.unread("bulk") == size + 1
 
         async with on.service("extraction", "relay"):
-            assert await on.calls_before(ONE, within=60) <= WORKERS
+            assert await on.calls_before(ONE, within=120) <= WORKERS
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -46,7 +46,7 @@ async def test_a_replayed_history_does_not_delay_a_live_conversation(ground: Gro
         async with on.service("intake", "relay"):
             for place, tenant in enumerate(tenants):
                 await on.tell(range(place, size, len(tenants)), tenant=tenant, again=True)
-            await on.queued(size, within=60)
+            await on.queued(size, within=300)
         assert await on.unread("replay") == size
 
         async with on.service("intake", "extraction", "relay"):
@@ -54,7 +54,7 @@ async def test_a_replayed_history_does_not_delay_a_live_conversation(ground: Gro
             begun = len((await on.model.seen()).files)
             await on.tell([ONE], tenant=tenants[0])
 
-            assert await on.calls_before(ONE, since=begun, within=60) <= WORKERS
+            assert await on.calls_before(ONE, since=begun, within=120) <= WORKERS
 
 
 @pytest.mark.long
@@ -65,7 +65,7 @@ async def test_a_model_that_hangs_on_replayed_conversations_leaves_workers_to_li
     async with backlog(ground, latency=60.0, AFTERWORD_JOBS_IN_FLIGHT=str(WORKERS)) as on, on.service():
         for place, tenant in enumerate(tenants):
             await on.tell(range(10 * place, 10 * place + 10), tenant=tenant, again=True)
-        await on.queued(10 * len(tenants), within=30)
+        await on.queued(10 * len(tenants), within=60)
 
         async def all_hang() -> bool:
             return (await on.model.seen()).most_at_once >= WORKERS * 3 // 4
@@ -83,7 +83,7 @@ async def test_a_tenant_has_no_more_model_calls_at_once_than_slots_over_all_proc
     async with backlog(ground, latency=0.1, AFTERWORD_TENANT_SLOTS=str(slots)) as on:
         async with on.service("intake", "relay"):
             await on.tell(range(size))
-            await on.queued(size, within=30)
+            await on.queued(size, within=60)
         async with AsyncExitStack() as running:
             for _ in range(2):
                 await running.enter_async_context(on.service("extraction", "relay"))
@@ -104,13 +104,14 @@ async def test_bulk_has_its_share_while_priority_has_more_than_enough(ground: Gr
             for place, tenant in enumerate(dear):
                 await on.tell(range(place, 360, len(dear)), tenant=tenant)
             await on.tell(range(ONE, ONE + 80), tenant="free")
-            await on.queued(440, within=30)
+            await on.queued(440, within=60)
 
         async with on.service("extraction", "relay"):
             await on.calls(120, within=60)
             files = (await on.model.seen()).files
 
-        # From where both are at work: of ten calls two are bulk, by the weights of 8 and 2.
+        # From where both are at work. By the weights of 8 and 2 two of ten calls are bulk, and more where the
+        # jobs of the other lane are just on their way back; if priority always came first, it would be one.
         both = files[2 * WORKERS : 120]
         bulk = len(places_of(both, range(ONE, ONE + 80)))
-        assert 0.1 <= bulk / len(both) <= 0.35
+        assert 0.15 <= bulk / len(both) <= 0.5

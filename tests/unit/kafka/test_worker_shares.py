@@ -58,7 +58,9 @@ class Play:
             self.end(number)
             if number % 3 == 0:
                 job.cancel()
-        await asyncio.gather(*self.jobs, return_exceptions=True)
+        # Whoever waits for a worker that was lost waits for ever.
+        async with asyncio.timeout(5):
+            await asyncio.gather(*self.jobs, return_exceptions=True)
 
     async def ends_of(self, jobs: int) -> None:
         """End one job after the other as they begin, until ``jobs`` of them have begun."""
@@ -132,6 +134,27 @@ async def _all_workers_are_there(play: Play) -> None:
     await settled()
     assert play.shares.busy("bulk") == WORKERS
     await again.over()
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_job_that_is_cancelled_when_its_worker_is_on_its_way_gives_it_back(turns: int) -> None:
+    async def run() -> int:
+        play = Play(shares(workers=1))
+        play.ask("bulk", "a")
+        play.ask("bulk", "b")
+        await settled()
+        play.end(0)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        play.jobs[1].cancel()
+        play.ask("replay", "c")
+        await settled()
+        await settled()
+        busy = play.shares.busy("replay")
+        await play.over()
+        return busy
+
+    assert asyncio.run(run()) == 1
 
 
 @given(order=st.permutations(LANES))
