@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from consumers.partitions import Partition
@@ -15,10 +15,22 @@ logger = logging.getLogger(__name__)
 MOST_SECONDS: Final = 5.0
 
 
+class Committing(Protocol):
+    """What of a consumer is needed to commit."""
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the partitions that are ours."""
+        ...
+
+    async def commit(self, offsets: dict[TopicPartition, int]) -> None:
+        """Commit ``offsets``."""
+        ...
+
+
 class Commits:
     """Commits watermarks, one commit at a time, so that an older one never lands after a newer one."""
 
-    def __init__(self, consumer: AIOKafkaConsumer) -> None:
+    def __init__(self, consumer: Committing) -> None:
         self._consumer = consumer
         self._one_at_a_time = asyncio.Lock()
         self.failures = 0
@@ -35,9 +47,11 @@ class Commits:
                 for tp, partition in partitions.items()
                 if tp in mine and (offset := partition.to_commit) is not None
             }
+            # A revocation may take partitions out of the mapping while the commit is under way.
+            owners = {tp: partitions[tp] for tp in offsets}
             if offsets and await self._committed(offsets, seconds):
                 for tp, offset in offsets.items():
-                    partitions[tp].committed = offset
+                    owners[tp].committed = offset
 
     async def _committed(self, offsets: Mapping[TopicPartition, int], seconds: float) -> bool:
         try:
