@@ -12,18 +12,17 @@ from rich.progress import Progress
 
 from domain.dead_letter_view import RecordView, raw_view, redacted_view
 from domain.dead_letters import DeadLetter, LetterFilter, LetterStatus, LetterSummary, Place
-from domain.errors import InvalidInputError, NotFoundError
+from domain.errors import NotFoundError
 from domain.redrive_dead_letters import Plan, PurgeDeadLetters, RedriveDeadLetters
 from producers.dead_letters import RedriveEncoder
 from producers.encoding import Encoder
 from schemas.topics import Topics
+from service.cli.database import opened_database
 from service.cli.output import Json, err, out, print_json, print_table
 from service.cli.times import moment
 from service.settings import load_settings
-from service.wiring import database_of, event_source
-from storage.condition import condition_of
+from service.wiring import event_source
 from storage.dead_letter_queries import PostgresDeadLetterQueries
-from storage.pool import open_database
 
 T = TypeVar("T")
 
@@ -230,12 +229,9 @@ async def _letters() -> AsyncGenerator[PostgresDeadLetterQueries]:
     Raises:
         InvalidInputError: the database is older than this release.
     """
-    url = database_of(load_settings()).url.get_secret_value()
-    if (await condition_of(url)).pending > 0:
-        raise InvalidInputError("the database is older than this release: run `afterword migrate`")
     topics = _topics()
     encode = Encoder(topics, event_source(topics))
-    async with open_database(url, max_size=2) as database:
+    async with opened_database(load_settings()) as database:
         yield PostgresDeadLetterQueries(database, encode=encode, encode_redriven=RedriveEncoder(topics))
 
 

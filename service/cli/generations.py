@@ -1,8 +1,7 @@
 """Commands for a shadow replay: what it would change, and making it what is served."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -11,8 +10,6 @@ from uuid import UUID
 import typer
 from rich.progress import Progress as Bar
 
-from clients.stemming import SnowballStemmer
-from domain.errors import InvalidInputError
 from domain.generations import (
     Chosen,
     CompareGenerations,
@@ -24,17 +21,12 @@ from domain.generations import (
     Standing,
 )
 from domain.memory.facts import FactRow
-from domain.recall_tokens import RecallTokenizer
 from domain.text_cleaning import clean
-from producers.encoding import Encoder
-from schemas.topics import Topics
+from service.cli.database import opened_generations
 from service.cli.output import Json, err, out, print_json, print_table
 from service.settings import load_settings
-from service.wiring import database_of, event_source, rules_of
-from storage.condition import condition_of
-from storage.generations import PostgresGenerations
+from service.wiring import rules_of
 from storage.job_rows import user_id_of
-from storage.pool import open_database
 
 _DEFAULT_TENANT: Final = "default"
 _SHOWN: Final = ("fact_value", "status", "intervals", "confidence")
@@ -107,8 +99,9 @@ def promote(
 
 async def _diff(replay_id: str, chosen: Chosen, *, everything: bool, as_json: bool) -> None:
     total = _Sum()
-    async with _generations() as store:
-        compare = CompareGenerations(store=store, rules=rules_of(load_settings()))
+    settings = load_settings()
+    async with opened_generations(settings) as (_, store):
+        compare = CompareGenerations(store=store, rules=rules_of(settings))
         standing = await compare.standing(replay_id, chosen)
         async for one in compare(replay_id, chosen):
             total.add(one)
@@ -123,7 +116,7 @@ async def _diff(replay_id: str, chosen: Chosen, *, everything: bool, as_json: bo
 
 
 async def _promote(replay_id: str, *, partial: bool) -> Progress:
-    async with _generations() as store:
+    async with opened_generations(load_settings()) as (_, store):
         with Bar(console=err(), transient=True) as bar:
             task = bar.add_task("Promoting", total=None)
 
@@ -268,24 +261,3 @@ def _plain(text: str) -> str:
 
 def _time(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment is not None else None
-
-
-@asynccontextmanager
-async def _generations() -> AsyncGenerator[PostgresGenerations]:
-    """Open the generations.
-
-    Raises:
-        InvalidInputError: the database is older than this release.
-    """
-    settings = load_settings()
-    url = database_of(settings).url.get_secret_value()
-    if (await condition_of(url)).pending > 0:
-        raise InvalidInputError("the database is older than this release: run `afterword migrate`")
-    topics = Topics(settings.afterword_topic_prefix)
-    async with open_database(url, max_size=2) as database:
-        yield PostgresGenerations(
-            database,
-            encode=Encoder(topics, event_source(topics)),
-            tokenizer=RecallTokenizer(stemmer=SnowballStemmer()),
-            rules=rules_of(settings),
-        )

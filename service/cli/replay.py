@@ -2,32 +2,25 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 from uuid import UUID, uuid4
 
 import typer
 
-from clients.stemming import SnowballStemmer
 from domain.conversation import LIVE
 from domain.errors import InvalidInputError, NotFoundError
 from domain.feed_replay import FeedEnd, FeedOutcome, Pace
 from domain.generations import NotPromotableError
-from domain.recall_tokens import RecallTokenizer
 from domain.replays import Replay, ReplayMode, ReplayProgress, ReplayStatus, StoredSessions, TopicRecords
-from producers.encoding import Encoder
 from producers.replaying import topic_records
-from schemas.topics import Topics
+from service.cli.database import opened_database, opened_generations
 from service.cli.output import Json, err, out, print_json, print_table
 from service.cli.replay_feeding import Feeding, fed, how_to_go_on
 from service.cli.times import moment
 from service.settings import Settings, load_settings
-from service.wiring import broker_of, database_of, event_source, rules_of
-from storage.condition import condition_of
-from storage.generations import PostgresGenerations
-from storage.pool import Database, open_database
+from service.wiring import broker_of
 from storage.replays import PostgresReplays
 
 app = typer.Typer(name="replay", help="Run history through the service again.", no_args_is_help=True)
@@ -114,7 +107,7 @@ def start(
             if topic is None
             else await _topic(settings, topic, sessions, from_offset=from_offset, has_end=until is not None)
         )
-        async with _database(settings) as database:
+        async with opened_database(settings) as database:
             store = PostgresReplays(database)
             total = await _total(store, mode, label, source)
             if dry_run:
@@ -146,7 +139,7 @@ def resume(
     settings = load_settings()
 
     async def resumed() -> int:
-        async with _database(settings) as database:
+        async with opened_database(settings) as database:
             store = PostgresReplays(database)
             replay = await _found(store, replay_id)
             if (
@@ -170,7 +163,7 @@ def pause(replay_id: ReplayId) -> None:
     """
 
     async def paused() -> None:
-        async with _database(load_settings()) as database:
+        async with opened_database(load_settings()) as database:
             store = PostgresReplays(database)
             replay = await _found(store, replay_id)
             status = await store.move(replay_id, start=_RUNNABLE, to=ReplayStatus.PAUSED)
@@ -192,7 +185,7 @@ def list_replays(
     """
 
     async def listed() -> list[tuple[Replay, ReplayProgress]]:
-        async with _database(load_settings()) as database:
+        async with opened_database(load_settings()) as database:
             store = PostgresReplays(database)
             return [(one, await store.progress(one.replay_id)) for one in await store.newest(most=limit)]
 
@@ -318,16 +311,9 @@ def _advice(replay: Replay, progress: ReplayProgress, outcome: FeedOutcome, how:
 
 
 async def _discarded(settings: Settings, replay_id: str, *, replaced: bool) -> int:
-    topics = Topics(settings.afterword_topic_prefix)
-    async with _database(settings) as database:
+    async with opened_generations(settings) as (database, generations):
         store = PostgresReplays(database)
         replay = await _found(store, replay_id)
-        generations = PostgresGenerations(
-            database,
-            encode=Encoder(topics, event_source(topics)),
-            tokenizer=RecallTokenizer(stemmer=SnowballStemmer()),
-            rules=rules_of(settings),
-        )
         if replay.mode is ReplayMode.FILL:
             raise InvalidInputError(f"{replay_id} is a fill: what it did is the live memory")
         if replaced:
@@ -346,15 +332,6 @@ async def _found(store: PostgresReplays, replay_id: str) -> Replay:
     if found is None:
         raise NotFoundError(f"there is no replay {replay_id}; `afterword replay list` shows them")
     return found
-
-
-@asynccontextmanager
-async def _database(settings: Settings) -> AsyncGenerator[Database]:
-    url = database_of(settings).url.get_secret_value()
-    if (await condition_of(url)).pending > 0:
-        raise InvalidInputError("the database is older than this release: run `afterword migrate`")
-    async with open_database(url, min_size=1, max_size=2) as database:
-        yield database
 
 
 def _row(one: Replay, progress: ReplayProgress) -> tuple[object, ...]:

@@ -69,3 +69,13 @@ def test_what_is_not_set_is_named() -> None:
 
     assert shown.returncode == 1
     assert "AFTERWORD_KAFKA is not set" in shown.stderr
+
+
+@pytest.mark.parametrize("command", [("diff", "r"), ("promote", "r"), ("replay", "discard", "r", "--yes")])
+def test_what_folds_by_a_command_folds_by_the_operators_own_types(command: tuple[str, ...]) -> None:
+    shown = afterword(
+        *command, MEMORY_TYPES_FILE="/nowhere/types.toml", AFTERWORD_DATABASE_URL="postgresql://127.0.0.1:1/x"
+    )
+
+    assert shown.returncode == 1
+    assert "MEMORY_TYPES_FILE: /nowhere/types.toml" in shown.stderr
