@@ -8,6 +8,8 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any, Final
@@ -47,6 +49,21 @@ class Driven:
     users: tuple[str, ...]
 
 
+@asynccontextmanager
+async def talking(kafka: str, topic: str) -> AsyncGenerator[tuple[AIOKafkaProducer, AIOKafkaConsumer]]:
+    """Give a producer, and a consumer that follows ``topic`` from this moment on."""
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, acks="all")
+    consumer = AIOKafkaConsumer(bootstrap_servers=kafka, enable_auto_commit=False, fetch_max_wait_ms=20)
+    await producer.start()
+    await consumer.start()
+    try:
+        await follow(consumer, topic)
+        yield producer, consumer
+    finally:
+        await producer.stop()
+        await consumer.stop()
+
+
 class Driver:
     """Tells of conversations and hears of their ends."""
 
@@ -62,18 +79,8 @@ class Driver:
 
     async def run(self) -> Driven:
         """Drive for the time that was ordered."""
-        producer = AIOKafkaProducer(bootstrap_servers=self._order.kafka, acks="all")
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._order.kafka, enable_auto_commit=False, fetch_max_wait_ms=20
-        )
-        await producer.start()
-        await consumer.start()
-        try:
-            await follow(consumer, self._topics.events)
+        async with talking(self._order.kafka, self._topics.events) as (producer, consumer):
             return await self._driven(producer, consumer)
-        finally:
-            await producer.stop()
-            await consumer.stop()
 
     async def _driven(self, producer: AIOKafkaProducer, consumer: AIOKafkaConsumer) -> Driven:
         order = self._order

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from benchmarks.driver import COMPLETED, DEAD, TENANT, all_well, conversation, follow
+from benchmarks.driver import COMPLETED, DEAD, TENANT, all_well, conversation, talking
 from schemas.topics import Topics
 
 _POLL_S: Final = 0.05
@@ -55,18 +55,8 @@ class Feeder:
 
     async def run(self) -> Fed:
         """Feed for the time that was ordered, and wait for what is under way."""
-        producer = AIOKafkaProducer(bootstrap_servers=self._order.kafka, acks="all")
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._order.kafka, enable_auto_commit=False, fetch_max_wait_ms=20
-        )
-        await producer.start()
-        await consumer.start()
-        try:
-            await follow(consumer, self._topics.events)
+        async with talking(self._order.kafka, self._topics.events) as (producer, consumer):
             return await self._fed(producer, consumer)
-        finally:
-            await producer.stop()
-            await consumer.stop()
 
     async def _fed(self, producer: AIOKafkaProducer, consumer: AIOKafkaConsumer) -> Fed:
         hearing = asyncio.create_task(self._hear(consumer))

@@ -45,19 +45,25 @@ COUNT_SESSIONS: Final[LiteralString] = """
              ORDER BY j.session_id) AS k
 """
 
-_READY: Final[LiteralString] = """
-              FROM lis.extraction_jobs AS j
-              JOIN lis.sessions AS s
-                ON s.tenant_id = j.tenant_id AND s.user_id = j.user_id AND s.session_id = j.session_id
-             WHERE j.generation = %(generation)s
+# A job that can be promoted: done, of what its session says now, and not served yet.
+_IS_READY: Final[LiteralString] = """
+               AND j.generation = %(generation)s
                AND j.generation <> 'live'
                AND j.status = 'completed'
                AND j.replay_mode = 'shadow'
                AND j.content_digest = s.digest
                AND s.serving_generation <> j.generation
-               AND (%(tenant_id)s::text IS NULL OR j.tenant_id = %(tenant_id)s)
+"""
+_READY: Final[LiteralString] = (
+    """
+              FROM lis.extraction_jobs AS j
+              JOIN lis.sessions AS s
+                ON s.tenant_id = j.tenant_id AND s.user_id = j.user_id AND s.session_id = j.session_id
+             WHERE (%(tenant_id)s::text IS NULL OR j.tenant_id = %(tenant_id)s)
                AND (%(user_id)s::uuid IS NULL OR j.user_id = %(user_id)s)
 """
+    + _IS_READY
+)
 
 COUNT_SCOPES: Final[LiteralString] = (
     """
@@ -80,7 +86,8 @@ LIST_SCOPES: Final[LiteralString] = (
 """
 )
 
-_READY_OF_SCOPE: Final[LiteralString] = """
+_READY_OF_SCOPE: Final[LiteralString] = (
+    """
     SELECT s.session_id, s.serving_generation, s.language
       FROM lis.sessions AS s
       JOIN lis.extraction_jobs AS j
@@ -88,13 +95,12 @@ _READY_OF_SCOPE: Final[LiteralString] = """
      WHERE s.user_id = %(user_id)s
        AND s.tenant_id = %(tenant_id)s
        AND s.avatar_id = %(avatar_id)s
-       AND j.generation = %(generation)s
-       AND j.status = 'completed'
-       AND j.replay_mode = 'shadow'
-       AND j.content_digest = s.digest
-       AND s.serving_generation <> %(generation)s
+"""  # noqa: S608 - literals alone
+    + _IS_READY
+    + """
      ORDER BY s.session_id
 """
+)
 READ_READY: Final[LiteralString] = _READY_OF_SCOPE
 # The session's row before its job's, as intake does.
 HOLD_READY: Final[LiteralString] = _READY_OF_SCOPE + "       FOR UPDATE OF s\n"

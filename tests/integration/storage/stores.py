@@ -182,6 +182,17 @@ def order_of(conversation: EndedConversation, accepted: Acceptance) -> JobOrder:
     )
 
 
+def fold_order() -> JobOrder:
+    assert ANA.user_id is not None
+    return JobOrder(
+        kind=JobKind.FOLD,
+        tenant_id=TENANT,
+        user_id=ANA.user_id,
+        avatar_id=NIL_AVATAR,
+        job_id=ANA.user_id,
+    )
+
+
 def extracted(claim: Claim, *candidates: Candidate) -> Extracted:
     assertions = assertions_of(claim.scope, claim.session.session_id, claim.order.generation, candidates)
     return Extracted(
