@@ -18,7 +18,7 @@ from uuid import uuid4
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from schemas.topics import Topics
-from tests.support.scripted_model import benchmark_conversation
+from tests.support.benchmark_talks import benchmark_conversation
 
 COMPLETED: Final = b"memory.job.completed"
 DEAD: Final = b"memory.job.dead"

@@ -9,6 +9,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from consumers.partitions import Partition
+from telemetry.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +31,10 @@ class Committing(Protocol):
 class Commits:
     """Commits watermarks, one commit at a time, so that an older one never lands after a newer one."""
 
-    def __init__(self, consumer: Committing) -> None:
+    def __init__(self, consumer: Committing, *, group: str) -> None:
         self._consumer = consumer
+        self._group = group
+        self._failing = Notice(logger)
         self._one_at_a_time = asyncio.Lock()
         self.failures = 0
 
@@ -58,10 +61,13 @@ class Commits:
             async with asyncio.timeout(seconds):
                 await self._consumer.commit(dict(offsets))
         except (CommitFailedError, IllegalStateError) as error:
-            logger.warning("a commit came too late for its group: %s", type(error).__name__)
+            logger.warning("a commit came too late for its group %s: %s", self._group, type(error).__name__)
         except (KafkaError, TimeoutError) as error:
-            logger.warning("a commit failed and will be made again: %s", type(error).__name__)
+            self._failing.begins(
+                "commits of %s fail and are made again: %s", self._group, type(error).__name__
+            )
         else:
+            self._failing.is_over()
             return True
         self.failures += 1
         return False

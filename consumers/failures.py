@@ -21,6 +21,7 @@ from domain.outbox import RawRecord
 from domain.stores import DeadLetterStore
 from schemas.headers import redriven
 from telemetry.logs import log_context
+from telemetry.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class FailureGuard:
         self._patience = patience or Patience()
         self._on_handled = on_handled
         self._sleep = sleep
+        self._waiting = Notice(logger)
 
     async def __call__(self, record: RawRecord) -> None:
         """Handle ``record``, wait with it, or bury it.
@@ -146,13 +148,16 @@ class FailureGuard:
         waits = 0
         while True:
             try:
-                return await call()
+                done = await call()
             except InfrastructureError as error:
                 self._on_handled(record, Handled.WAITING)
-                if waits == 0:
-                    logger.warning("a record waits in place: %s", type(error).__name__)
+                # Every record in hand waits, and what comes after them as well.
+                self._waiting.begins("records wait in place: %s", type(error).__name__)
                 waits += 1
                 await self._sleep(self._delay(waits))
+            else:
+                self._waiting.is_over()
+                return done
 
     def _delay(self, attempt: int) -> float:
         return self._patience.delay(attempt, share=random.random())  # noqa: S311 - spreads load, keeps no secret

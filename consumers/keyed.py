@@ -140,7 +140,8 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
                     # The name of a header that is not UTF-8 cannot be read past with this client.
                     self.restarts += 1
                     attempt = 1 if self._now() - started > self._settings.most_backoff else attempt + 1
-                    logger.warning("consumer of %s starts afresh: %s", self.group, type(error).__name__)
+                    if attempt == 1:
+                        logger.warning("consumer of %s starts afresh: %s", self.group, type(error).__name__)
                     await self._pause(attempt)
         if self._gave_up is not None:
             raise self._gave_up
@@ -174,7 +175,7 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
             partition_assignment_strategy=(StickyPartitionAssignor,),
         )
         self._consumer = consumer
-        self._commits = Commits(consumer)
+        self._commits = Commits(consumer, group=self.group)
         self._lanes = Lanes(self._handler, group, on_progress=self._progress.set, on_giving_up=self._give_up)
         self._flow = Flow(
             consumer,

@@ -6,6 +6,7 @@ Hierarchy::
       TransientError               the cause may pass
         InfrastructureError        nobody's fault: wait in place, no attempt is counted
           StorageUnavailableError  the database did not take the statement
+            ReadOnlyStoreError     it takes no writes now, as one that is failing over
           BrokerUnavailableError   the broker did not take or give a record
         ModelUnavailableError      a language model did not answer, or is not to be asked now
         EmbedderUnavailableError   an embedder did not answer
@@ -35,6 +36,10 @@ class InfrastructureError(TransientError):
 
 class StorageUnavailableError(InfrastructureError):
     """The database did not take the statement."""
+
+
+class ReadOnlyStoreError(StorageUnavailableError):
+    """The database takes no writes, as one that is failing over; nothing was written."""
 
 
 class BrokerUnavailableError(InfrastructureError):

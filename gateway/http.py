@@ -3,26 +3,60 @@
 import asyncio
 from typing import Any, Final
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.edge import BearerTokens, BodyLimit, Measured
-from gateway.faults import add_fault_handlers
+from gateway.faults import add_fault_handlers, answer
 from gateway.memory_routes import memory_router
-from gateway.parts import ComponentState, GatewayParts, Readiness
+from gateway.parts import ComponentState, EdgeParts, GatewayParts, Readiness
 from telemetry.exposition import exposition
 
 _READY_WITHIN_S: Final = 3.0
 _NOT_READY: Final = 503
+_METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+_STARTING: Final = "the service is starting; /ready says what it waits for"
 
 
 def build_app(parts: GatewayParts) -> FastAPI:
     """Return the application; nothing is started and nothing outside is touched."""
+    app = _service_app(parts)
+    app.include_router(memory_router(parts))
+    return _behind_its_edge(app, parts)
+
+
+def build_starting_app(parts: EdgeParts) -> FastAPI:
+    """Return what answers until database and broker are there: how the service is, and else 503."""
+    app = _service_app(parts)
+
+    @app.api_route("/{path:path}", methods=_METHODS, include_in_schema=False)
+    async def starting(request: Request) -> JSONResponse:
+        return answer("storage_unavailable", _STARTING, path=request.url.path, retryable=True)
+
+    return _behind_its_edge(app, parts)
+
+
+class Door:
+    """The one application of a server: what it passes requests to can be exchanged while it serves."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on to the application of now."""
+        await self.app(scope, receive, send)
+
+
+def _service_app(parts: EdgeParts) -> FastAPI:
     app = FastAPI(title="Afterword", version=parts.version or "0", docs_url="/docs", redoc_url=None)
     add_fault_handlers(app)
-    app.include_router(memory_router(parts))
     _add_service_routes(app, parts)
+    return app
+
+
+def _behind_its_edge(app: FastAPI, parts: EdgeParts) -> FastAPI:
     # The last one added is the first one passed.
     app.add_middleware(BodyLimit, limit=parts.body_limit)
     app.add_middleware(BearerTokens, tokens=parts.tokens)
@@ -30,7 +64,7 @@ def build_app(parts: GatewayParts) -> FastAPI:
     return app
 
 
-def _add_service_routes(app: FastAPI, parts: GatewayParts) -> None:
+def _add_service_routes(app: FastAPI, parts: EdgeParts) -> None:
     @app.get("/health", tags=["service"])
     async def health() -> dict[str, str]:
         """Say that the process answers; nothing else is asked."""

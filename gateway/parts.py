@@ -82,24 +82,32 @@ class AccessToken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayParts:
+class EdgeParts:
+    """What the routes about the service itself use; all of it is there before database and broker are.
+
+    ``other_metrics`` gives the metrics of the processes that belong to this one, as their texts.
+    """
+
+    readiness: Readiness
+    metrics: Metrics
+    body_limit: int = 8_000_000
+    tokens: tuple[AccessToken, ...] = ()
+    other_metrics: Callable[[], Sequence[str]] = tuple
+    asyncapi: Mapping[str, Any] = field(default_factory=dict)
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayParts(EdgeParts):
     """Everything that the routes use.
 
     ``answer_within_s`` is how long ``POST /extract`` may take: the model's time-out and five seconds more.
-    ``other_metrics`` gives the metrics of the processes that belong to this one, as their texts.
     """
 
     inject: BuildsInjections
     accept: AcceptsConversations
     answers: AnswersQueries
     forget: ForgetsFacts
-    readiness: Readiness
-    metrics: Metrics
     clock: Clock
     pause: Callable[[float], Awaitable[None]]
     answer_within_s: float = 35.0
-    body_limit: int = 8_000_000
-    tokens: tuple[AccessToken, ...] = ()
-    other_metrics: Callable[[], Sequence[str]] = tuple
-    asyncapi: Mapping[str, Any] = field(default_factory=dict)
-    version: str = ""

@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from domain.errors import BrokerUnavailableError, PermanentError
 from domain.outbox import Headers
+from telemetry.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class Producer:
         self._producer: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
         self.rebuilt = 0
+        self._failing = Notice(logger)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -163,6 +165,8 @@ class Producer:
                 raise failure
         if failures and producer is not None:
             await self._forget(producer)
+        elif results:
+            self._failing.is_over()
         if failures and len(failures) == len(results):
             name = type(failures[0]).__name__
             raise BrokerUnavailableError(f"the broker acknowledged nothing: {name}") from failures[0]
@@ -201,7 +205,7 @@ class Producer:
             self._producer = None
             self.rebuilt += 1
             self._on_rebuilt()
-            logger.warning("the producer starts afresh after an error of the broker")
+            self._failing.begins("the producer starts afresh after an error of the broker")
             await _stopped(producer)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from domain.errors import BrokerUnavailableError, InfrastructureError, PermanentError
 from domain.outbox import Headers, OutboxRecord, WaitingRecord
 from producers.stopping import unless
+from telemetry.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ class OutboxRelay:
         self._on_sent = on_sent
         self._stopping = asyncio.Event()
         self._last_turn: float | None = None
+        self._unsent = Notice(logger)
         self.leads = False
         self.failures = 0
 
@@ -113,7 +115,8 @@ class OutboxRelay:
                     self.leads = False
                     failed += 1
                     self.failures += 1
-                    logger.warning("the relay waits: %s", type(error).__name__)
+                    if failed == 1:
+                        logger.warning("the relay waits: %s", type(error).__name__)
                     await self._pause(_backoff(failed))
         finally:
             self.leads = False
@@ -144,6 +147,8 @@ class OutboxRelay:
         for wave in _waves(records):
             ready = [waiting for waiting in wave if _lane(waiting.record) not in blocked]
             sent += await self._wave(ready, blocked)
+        if not blocked:
+            self._unsent.is_over()
         self._on_sent(sent)
         return [waiting.id for waiting in sent]
 
@@ -156,12 +161,14 @@ class OutboxRelay:
             try:
                 pending.append((waiting, await self._enqueue(waiting.record)))
             except (BrokerUnavailableError, PermanentError) as error:
-                logger.warning("row %d of the outbox was not taken: %s", waiting.id, type(error).__name__)
+                self._unsent.begins(
+                    "row %d of the outbox was not taken: %s", waiting.id, type(error).__name__
+                )
                 blocked.add(_lane(waiting.record))
         try:
             acknowledged = await self._producer.settle([sending for _, sending in pending])
         except BrokerUnavailableError as error:
-            logger.warning("no row of the outbox was acknowledged: %s", error)
+            self._unsent.begins("no row of the outbox was acknowledged: %s", error)
             acknowledged = [False] * len(pending)
         sent: list[WaitingRecord] = []
         for (waiting, _), is_safe in zip(pending, acknowledged, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 
 from consumers.injection_requested import InjectionAnswers
 from consumers.memory_queries import QueryAnswers
@@ -15,15 +15,15 @@ from consumers.responder import Responder, ResponderSettings
 from domain.accept_conversation import AcceptConversation
 from domain.answer_query import AnswerQuery
 from domain.build_injection import BuildInjection
-from gateway.http import build_app
-from gateway.parts import AccessToken, GatewayParts, Readiness
+from gateway.http import Door, build_app, build_starting_app
+from gateway.parts import AccessToken, EdgeParts, GatewayParts, Readiness
 from gateway.server import HttpServer
 from producers.replies import Replies
 from schemas.export import asyncapi
 from service.components import Component
 from service.measured import Counted, MeasuredInjection, NotedFacts
 from service.parts import HttpPart, ProcessPart, Recurring, ResponderPart
-from service.surroundings import Surroundings
+from service.surroundings import READ, WRITE, Surroundings
 from storage.forgetting import PostgresForgetting
 from storage.intake import PostgresIntake
 from storage.last_seen import PostgresLastSeen
@@ -31,8 +31,6 @@ from storage.reads import PostgresReads
 
 logger = logging.getLogger(__name__)
 
-_READ: Final = "read"
-_WRITE: Final = "write"
 _REQUEST_FETCH_WAIT_MS: Final = 10
 _STAMP_S: Final = 1.0
 _MODEL_MARGIN_S: Final = 5.0
@@ -40,7 +38,7 @@ _MODEL_MARGIN_S: Final = 5.0
 
 async def responder_parts(shared: Surroundings) -> Sequence[Component]:
     """Return the responder to injections and queries, on a pool of its own."""
-    reads = PostgresReads(await shared.pool(_READ))
+    reads = PostgresReads(await shared.pool(READ))
     inject, stamping = await _injection(shared, reads)
     settings, topics = shared.settings, shared.topics
     replies = Replies(shared.producer(linger_ms=0), patterns=settings.afterword_reply_topics)
@@ -72,45 +70,60 @@ async def responder_parts(shared: Surroundings) -> Sequence[Component]:
     return [ResponderPart(responder), stamping]
 
 
-async def http_parts(
-    shared: Surroundings, readiness: Readiness, processes: Sequence[ProcessPart]
-) -> Sequence[Component]:
-    """Return the HTTP server, bound to its port."""
-    settings = shared.settings
-    reads = PostgresReads(await shared.pool(_READ))
-    inject, stamping = await _injection(shared, reads)
-    write = await shared.pool(_WRITE)
-    grace = timedelta(seconds=settings.afterword_ended_grace_sec)
-    intake = PostgresIntake(write, outgoing=shared.outgoing, clock=shared.clock)
-    app = build_app(
-        GatewayParts(
-            inject=inject,
-            accept=AcceptConversation(intake=intake, tokenizer=shared.tokenizer, grace=grace),
-            answers=AnswerQuery(reads=reads),
-            forget=PostgresForgetting(write, outgoing=shared.outgoing),
-            readiness=readiness,
-            metrics=shared.metrics,
-            clock=shared.clock,
-            pause=asyncio.sleep,
-            answer_within_s=settings.memory_llm_timeout_sec + _MODEL_MARGIN_S,
-            body_limit=settings.afterword_http_body_bytes,
-            tokens=tuple(
+class Http:
+    """HTTP: it answers how the service is from the start, and everything else once `opened`."""
+
+    def __init__(self, shared: Surroundings, readiness: Readiness, processes: Sequence[ProcessPart]) -> None:
+        """Take the port; ``processes`` may grow.
+
+        Raises:
+            OSError: the address or the port cannot be had.
+        """
+        self._shared = shared
+        settings = shared.settings
+        self._edge: dict[str, Any] = {
+            "readiness": readiness,
+            "metrics": shared.metrics,
+            "body_limit": settings.afterword_http_body_bytes,
+            "tokens": tuple(
                 AccessToken(secret=token.secret.get_secret_value(), tenant_id=token.tenant_id)
                 for token in settings.api_tokens
             ),
-            other_metrics=lambda: [one.metrics for one in processes if one.metrics is not None],
-            asyncapi=asyncapi(shared.topics, version=version("afterword")),
-            version=version("afterword"),
+            "other_metrics": lambda: [one.metrics for one in processes if one.metrics is not None],
+            "asyncapi": asyncapi(shared.topics, version=version("afterword")),
+            "version": version("afterword"),
+        }
+        self._door = Door(build_starting_app(EdgeParts(**self._edge)))
+        server = HttpServer(self._door, host=settings.afterword_host, port=settings.memory_port)
+        server.bind()
+        logger.info("HTTP at http://%s:%s", server.host, server.port)
+        self.part = HttpPart(server)
+
+    async def opened(self) -> Component:
+        """Let requests through to the memory; return what stamps the facts that were given out."""
+        shared, settings = self._shared, self._shared.settings
+        reads = PostgresReads(await shared.pool(READ))
+        inject, stamping = await _injection(shared, reads)
+        write = await shared.pool(WRITE)
+        grace = timedelta(seconds=settings.afterword_ended_grace_sec)
+        intake = PostgresIntake(write, outgoing=shared.outgoing, clock=shared.clock)
+        self._door.app = build_app(
+            GatewayParts(
+                **self._edge,
+                inject=inject,
+                accept=AcceptConversation(intake=intake, tokenizer=shared.tokenizer, grace=grace),
+                answers=AnswerQuery(reads=reads),
+                forget=PostgresForgetting(write, outgoing=shared.outgoing),
+                clock=shared.clock,
+                pause=asyncio.sleep,
+                answer_within_s=settings.memory_llm_timeout_sec + _MODEL_MARGIN_S,
+            )
         )
-    )
-    server = HttpServer(app, host=settings.afterword_host, port=settings.memory_port)
-    server.bind()
-    logger.info("HTTP at http://%s:%s", server.host, server.port)
-    return [HttpPart(server), stamping]
+        return stamping
 
 
 async def _injection(shared: Surroundings, reads: PostgresReads) -> tuple[MeasuredInjection, Component]:
-    seen = NotedFacts(PostgresLastSeen(await shared.pool(_READ)), shared.clock)
+    seen = NotedFacts(PostgresLastSeen(await shared.pool(READ)), shared.clock)
     build = BuildInjection(reads=reads, seen=seen, char_budget=shared.settings.memory_injection_char_budget)
     stamping = Recurring("last seen", seen.flush, every=_STAMP_S, also_at_end=True)
     return MeasuredInjection(build, shared.metrics), stamping

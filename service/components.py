@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol
 
 from domain.errors import AfterwordError
 from gateway.parts import ComponentState
@@ -11,6 +11,7 @@ from gateway.parts import ComponentState
 logger = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.05
+_STARTING: Final = ComponentState(is_ready=False, detail="starting")
 
 
 class Component(Protocol):
@@ -34,20 +35,29 @@ class Component(Protocol):
         ...
 
 
+Later = Callable[[], Awaitable[Sequence[Component]]]
+
+
 class ComponentEndedError(AfterwordError):
     """A part of the service ended by itself; the process ends with it, so that whoever runs it can act."""
 
 
 class Components:
-    """Runs parts side by side: ready when all are, ended when one ends, stopped together."""
+    """Runs parts side by side: ready when all are, ended when one ends, stopped together.
 
-    def __init__(self, parts: Sequence[Component], *, budget: float) -> None:
-        self._parts = parts
+    ``later`` returns the parts that can be made only once something outside is there;
+    ``parts`` run meanwhile.
+    """
+
+    def __init__(self, parts: Sequence[Component], *, budget: float, later: Later | None = None) -> None:
+        self._parts = list(parts)
         self._budget = budget
+        self._later = later
 
     def states(self) -> dict[str, ComponentState]:
-        """Return the state of every part."""
-        return {part.name: part.state() for part in self._parts}
+        """Return the state of every part, and that others are still to come."""
+        coming = {} if self._later is None else {"service": _STARTING}
+        return {**coming, **{part.name: part.state() for part in self._parts}}
 
     async def run(self, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
         """Run all parts until ``stop``; call ``on_ready`` once when every one serves.
@@ -56,23 +66,40 @@ class Components:
 
         Raises:
             ComponentEndedError: a part failed, or ended by itself; the message says which and why.
+            AfterwordError: what was to come later is refused; it is what ``later`` raised.
         """
         tasks = [asyncio.create_task(part.run(), name=part.name) for part in self._parts]
         telling = asyncio.create_task(self._tell(on_ready))
         stopping = asyncio.create_task(stop.wait())
+        coming = asyncio.create_task(self._add_later(tasks))
+        ended: list[asyncio.Task[None]] = []
         try:
-            await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
-            # In the order of their start: a part may take others with it.
-            ended = [task for task in tasks if task.done()]
-            telling.cancel()
-            await self._stop(tasks)
+            waiting: set[asyncio.Task[Any]] = {stopping, coming}
+            while not ended and not stop.is_set():
+                await asyncio.wait({*tasks, *waiting}, return_when=asyncio.FIRST_COMPLETED)
+                # In the order of their start: a part may take others with it.
+                ended = [task for task in tasks if task.done()]
+                if coming in waiting and coming.done():
+                    waiting.remove(coming)
+                    coming.result()
         finally:
-            for task in (telling, stopping, *tasks):
+            telling.cancel()
+            coming.cancel()
+            await self._stop(tasks)
+            for task in (telling, stopping, coming, *tasks):
                 task.cancel()
-            await asyncio.gather(telling, stopping, *tasks, return_exceptions=True)
+            await asyncio.gather(telling, stopping, coming, *tasks, return_exceptions=True)
         _complain([*ended, *tasks])
         if ended and not stop.is_set():
             raise ComponentEndedError(f"{ended[0].get_name()} ended by itself")
+
+    async def _add_later(self, tasks: list["asyncio.Task[None]"]) -> None:
+        if self._later is None:
+            return
+        parts = await self._later()
+        self._parts += parts
+        tasks += [asyncio.create_task(part.run(), name=part.name) for part in parts]
+        self._later = None
 
     async def _tell(self, on_ready: Callable[[], None]) -> None:
         while not all(state.is_ready for state in self.states().values()):
@@ -82,6 +109,8 @@ class Components:
     async def _stop(self, tasks: Sequence["asyncio.Task[None]"]) -> None:
         for part in self._parts:
             part.stop()
+        if not tasks:
+            return
         _, late = await asyncio.wait(tasks, timeout=self._budget)
         for task in late:
             logger.error("%s did not end in time and is cut off", task.get_name())

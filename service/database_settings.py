@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr
 
 from service.connections import DatabaseConnection, DatabaseParts
-from service.setting_types import Count, DatabaseUrl
+from service.setting_types import Count, DatabaseUrl, Seconds
 from service.settings_group import Conflict, SettingsGroup
 
 
@@ -33,6 +33,8 @@ class DatabaseSettings(SettingsGroup):
     """Channel binding of the database's login. Unset: what its client does by default."""
     db_pool_max: Count = 10
     """Most connections of one pool."""
+    db_answer_sec: Seconds = 15.0
+    """Longest wait for an answer of the database; then the connection is dropped and the work begins anew."""
     enable_db_on_startup: bool = True
     """Whether a start brings the database up to date; off where `afterword migrate` is run by hand."""
 

@@ -7,12 +7,14 @@ from producers.topics_admin import existing_topics
 from service.components import Component
 from service.parts import ConsumerPart, Reached, Recurring, RelayPart
 from service.processes import Report, tell
-from service.surroundings import Surroundings
+from service.surroundings import WRITE, Surroundings
+from storage.condition import require_writes
 from storage.outbox import backlog
 from telemetry.exposition import exposition
 from telemetry.metrics import Metrics
 
 _EVERY_S: Final = 2.0
+_ANSWER_S: Final = 4.0
 
 
 def observing(shared: Surroundings, parts: Sequence[Component]) -> Recurring:
@@ -47,16 +49,19 @@ def reporting(shared: Surroundings, parts: Sequence[Component]) -> Recurring:
 
 def reached(shared: Surroundings) -> Sequence[Component]:
     """Return the components that tell whether database and broker are there."""
+    awaited = shared.metrics.awaited
 
     async def database() -> None:
-        async with (await shared.pool("read")).connection():
-            # The pool tries a connection before it lends it.
-            return
+        # A connection of its own: a pool would wait for one, and could not say why none comes.
+        await require_writes(shared.database.url.get_secret_value(), answer_within=_ANSWER_S)
 
     async def broker() -> None:
         await existing_topics(shared.broker)
 
-    return [Reached("database", database), Reached("broker", broker)]
+    return [
+        Reached(name, look, on_looked=awaited.labels(what=name).set)
+        for name, look in (("database", database), ("broker", broker))
+    ]
 
 
 def _observe_consumer(metrics: Metrics, part: ConsumerPart) -> None:
@@ -68,7 +73,7 @@ def _observe_consumer(metrics: Metrics, part: ConsumerPart) -> None:
 
 
 async def _observe_outbox(shared: Surroundings) -> None:
-    waiting, seconds = await backlog(await shared.pool("write"))
+    waiting, seconds = await backlog(await shared.pool(WRITE))
     shared.metrics.outbox_waiting.set(waiting)
     shared.metrics.outbox_lag.set(seconds)
 

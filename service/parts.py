@@ -7,13 +7,14 @@ from typing import Final
 
 from consumers.keyed import KeyedConsumer
 from consumers.responder import Responder
-from domain.errors import BrokerUnavailableError, InfrastructureError
+from domain.errors import BrokerUnavailableError, InfrastructureError, ReadOnlyStoreError
 from gateway.parts import ComponentState
 from gateway.server import HttpServer
 from producers.outbox_relay import OutboxRelay
 from producers.stopping import unless
 from service.processes import ProcessFailedError, ServiceProcess
 from service.settings import environment_with
+from telemetry.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +24,9 @@ _SILENT: Final = ComponentState(is_ready=False, detail="the broker does not answ
 _STALLED: Final = ComponentState(is_ready=False, detail="a partition stands still; see the log")
 _STARTING: Final = ComponentState(is_ready=False, detail="starting")
 _AWAY: Final = ComponentState(is_ready=False, detail="does not answer")
+_NO_WRITES: Final = ComponentState(is_ready=False, detail="takes no writes")
 _ASSIGNMENT_S: Final = 15.0
-_LOOK_S: Final = 5.0
+_LOOK_S: Final = 2.0
 _LOOK_WITHIN_S: Final = 5.0
 _AGAIN_S: Final = 1.0
 # A database or broker that is not there yet is waited for, by that process as by this one.
@@ -101,13 +103,15 @@ class ResponderPart:
 
     async def run(self) -> None:
         """Answer until ``stop``; a broker that is away is waited for."""
+        waiting = Notice(logger)
         try:
             while not self._stopping.is_set():
                 try:
                     await unless(self._stopping, self._serve())
+                    waiting.is_over()
                     await self._stopping.wait()
                 except BrokerUnavailableError as error:
-                    logger.warning("the responder waits: %s", error)
+                    waiting.begins("the responder waits: %s", error)
                     await unless(self._stopping, asyncio.sleep(_AGAIN_S))
         finally:
             await self._responder.stop()
@@ -206,6 +210,7 @@ class Recurring:
         self._work = work
         self._every = every
         self._also_at_end = also_at_end
+        self._put_off = Notice(logger)
         self._stopping = asyncio.Event()
 
     def state(self) -> ComponentState:
@@ -228,16 +233,29 @@ class Recurring:
         try:
             await self._work()
         except InfrastructureError as error:
-            logger.warning("%s is put off: %s", self.name, type(error).__name__)
+            self._put_off.begins("%s is put off: %s", self.name, type(error).__name__)
+        else:
+            self._put_off.is_over()
 
 
 class Reached:
-    """Something outside that the service needs; looked at now and then, and only then known to be there."""
+    """Something outside that the service needs; looked at now and then, and only then known to be there.
 
-    def __init__(self, name: str, look: Callable[[], Awaitable[None]], *, every: float = _LOOK_S) -> None:
+    ``on_looked`` is told after each look whether it is waited for.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        look: Callable[[], Awaitable[None]],
+        *,
+        every: float = _LOOK_S,
+        on_looked: Callable[[bool], None] = lambda _is_awaited: None,
+    ) -> None:
         self.name = name
         self._look = look
         self._every = every
+        self._on_looked = on_looked
         self._stopping = asyncio.Event()
         self._state = _STARTING
 
@@ -256,12 +274,21 @@ class Reached:
             await unless(self._stopping, asyncio.sleep(self._every))
 
     async def _once(self) -> None:
+        found = await self._found()
+        if found is not self._state:
+            if found is _READY:
+                logger.info("the %s is there", self.name)
+            else:
+                logger.warning("waiting for the %s: it %s", self.name, found.detail)
+        self._state = found
+        self._on_looked(found is not _READY)
+
+    async def _found(self) -> ComponentState:
         try:
             async with asyncio.timeout(_LOOK_WITHIN_S):
                 await self._look()
-        except (InfrastructureError, TimeoutError) as error:
-            if self._state is not _AWAY:
-                logger.warning("%s does not answer: %s", self.name, type(error).__name__)
-            self._state = _AWAY
-        else:
-            self._state = _READY
+        except ReadOnlyStoreError:
+            return _NO_WRITES
+        except (InfrastructureError, TimeoutError):
+            return _AWAY
+        return _READY

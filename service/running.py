@@ -8,9 +8,8 @@ from importlib.metadata import version
 
 from domain.errors import AfterwordError
 from gateway.parts import ComponentState
-from producers.stopping import unless
 from producers.topics_admin import TopicsAdmin
-from service.answering import http_parts, responder_parts
+from service.answering import Http, responder_parts
 from service.components import Component, Components
 from service.observing import observing, reached, reporting
 from service.own_files import vocabulary_of
@@ -84,18 +83,21 @@ class _Running:
     async def run(self, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
         async with Surroundings(self._settings) as shared:
             shared.metrics.built(version=version("afterword"), python=sys.version.split()[0])
-            parts: list[Component] = []
-            if await unless(stop, self._set_up(shared, parts)):
-                self._components = Components(parts, budget=stop_budget(self._settings).parts)
-                await self._components.run(stop, on_ready)
+            processes = _apart(self._apart, self._settings)
+            http = Http(shared, self._states, processes) if Role.HTTP in self._here else None
+            early: list[Component] = [http.part, *reached(shared)] if http is not None else []
 
-    async def _set_up(self, shared: Surroundings, parts: list[Component]) -> None:
-        await self._prepare(shared)
-        parts += _apart(self._apart, self._settings)
-        parts += await self._parts(shared, [part for part in parts if isinstance(part, ProcessPart)])
-        parts.append(observing(shared, parts))
-        if self._is_bound:
-            parts.append(reporting(shared, parts))
+            async def later() -> Sequence[Component]:
+                await self._prepare(shared)
+                parts = [*processes, *await self._parts(shared, http)]
+                parts.append(observing(shared, [*early, *parts]))
+                if self._is_bound:
+                    parts.append(reporting(shared, [*early, *parts]))
+                return parts
+
+            budget = stop_budget(self._settings).parts
+            self._components = Components(early, budget=budget, later=later)
+            await self._components.run(stop, on_ready)
 
     async def _prepare(self, shared: Surroundings) -> None:
         """Bring the database up to date and create the topics, waiting for both."""
@@ -106,7 +108,7 @@ class _Running:
             admin = TopicsAdmin(shared.broker, shared.topics, topic_settings(self._settings))
             await when_there("the broker", admin.create_missing)
 
-    async def _parts(self, shared: Surroundings, processes: Sequence[ProcessPart]) -> Sequence[Component]:
+    async def _parts(self, shared: Surroundings, http: Http | None) -> Sequence[Component]:
         parts: list[Component] = []
         for role in sorted(self._here, key=list(Role).index):
             match role:
@@ -116,10 +118,11 @@ class _Running:
                     parts += await responder_parts(shared)
                 case Role.UPKEEP:
                     parts += await upkeep_parts(shared)
-                case Role.HTTP:
-                    parts += [*await http_parts(shared, self._states, processes), *reached(shared)]
                 case Role.COMMANDS:
                     logger.info("the role %s has nothing to do in this version", role)
+                case Role.HTTP:
+                    # It answers already; now the memory is behind it.
+                    parts += [] if http is None else [await http.opened()]
         return parts
 
     async def _states(self) -> Mapping[str, ComponentState]:
@@ -128,7 +131,7 @@ class _Running:
         return self._components.states()
 
 
-def _apart(roles: frozenset[Role], settings: Settings) -> Sequence[Component]:
+def _apart(roles: frozenset[Role], settings: Settings) -> Sequence[ProcessPart]:
     if not roles:
         return ()
     # A little less than the budget of all parts: whoever is cut off cannot see to a child any more.

@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+READ: Final = "read"
+WRITE: Final = "write"
+_READ_S: Final = 5.0
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 10.0
 
@@ -45,7 +48,9 @@ class Surroundings:
         self.clock = SystemClock()
         self.worker = worker_name(settings)
         self.tokenizer = RecallTokenizer(stemmer=SnowballStemmer())
-        self.outbox = PostgresOutbox(self.database.direct_url.get_secret_value())
+        self.outbox = PostgresOutbox(
+            self.database.direct_url.get_secret_value(), answer_within=settings.db_answer_sec
+        )
         self.outgoing = Outgoing(
             encode=Encoder(self.topics, event_source(self.topics)),
             encode_dead_letter=DeadLetterEncoder(self.topics),
@@ -68,12 +73,20 @@ class Surroundings:
     async def pool(self, name: str) -> Database:
         """Return the pool called ``name``, opening it on first use; a database that is away is waited for."""
         if name not in self.pools:
-            self.pools[name] = await when_there("the database", self._opened)
+            self.pools[name] = await when_there("the database", lambda: self._opened(name))
         return self.pools[name]
 
-    async def _opened(self) -> Database:
-        dsn = self.database.url.get_secret_value()
-        return await self._exit.enter_async_context(open_database(dsn, max_size=self.settings.db_pool_max))
+    async def _opened(self, name: str) -> Database:
+        settings = self.settings
+        # Whoever reads for a prompt has moved on by then.
+        longest = _READ_S if name == READ else settings.db_answer_sec
+        opening = open_database(
+            self.database.url.get_secret_value(),
+            max_size=settings.db_pool_max,
+            timeout=longest,
+            answer_within=min(settings.db_answer_sec, longest),
+        )
+        return await self._exit.enter_async_context(opening)
 
     async def http(self) -> httpx.AsyncClient:
         """Return the HTTP client for models and embedders."""

@@ -24,7 +24,7 @@ from schemas.topics import LANES, LaneName
 from service.components import Component
 from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs, MeasuredProvider
 from service.parts import ConsumerPart, Recurring, RelayPart
-from service.surroundings import Surroundings, when_there
+from service.surroundings import WRITE, Surroundings, when_there
 from service.wiring import (
     embedder_of,
     extraction_limits,
@@ -41,7 +41,6 @@ from storage.embedders import require_embedder
 from storage.intake import PostgresIntake
 from storage.jobs import PostgresJobs
 
-_WRITE: Final = "write"
 # Longer than a busy consumer needs, since seven idle ones ask anew each time it runs out.
 _FETCH_WAIT_MS: Final = 100
 _STRANDED: Final = timedelta(minutes=10)
@@ -54,7 +53,7 @@ _IN_HAND_TO_WORKERS: Final = 2
 
 async def intake_parts(shared: Surroundings) -> Sequence[Component]:
     """Return the consumers of ended conversations, of their messages and of replayed ones."""
-    pool = await shared.pool(_WRITE)
+    pool = await shared.pool(WRITE)
     intake = PostgresIntake(pool, outgoing=shared.outgoing, clock=shared.clock)
     grace = timedelta(seconds=shared.settings.afterword_ended_grace_sec)
     accept = AcceptConversation(intake=intake, tokenizer=shared.tokenizer, grace=grace)
@@ -76,7 +75,7 @@ async def intake_parts(shared: Surroundings) -> Sequence[Component]:
 
 async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
     """Return one consumer for each lane of jobs; the embedder is started and must be that of the database."""
-    pool = await shared.pool(_WRITE)
+    pool = await shared.pool(WRITE)
     embedder = embedder_of(shared.settings, await shared.http())
     await when_there("the stored embedder", lambda: require_embedder(pool, embedder.info))
     shared.at_end(embedder.aclose)
@@ -137,7 +136,7 @@ async def upkeep_parts(shared: Surroundings) -> Sequence[Component]:
 
 async def _redo_part(shared: Surroundings) -> Component:
     """Return what has conversations read by a model that rules read while none could be reached."""
-    degraded = PostgresDegradedJobs(await shared.pool(_WRITE), outgoing=shared.outgoing)
+    degraded = PostgresDegradedJobs(await shared.pool(WRITE), outgoing=shared.outgoing)
     order_again = RedoDegraded(jobs=degraded, older_than=_REDO_AFTER, most=_MOST_REDONE)
 
     async def redo() -> None:
@@ -148,7 +147,7 @@ async def _redo_part(shared: Surroundings) -> Component:
 
 async def _jobs(shared: Surroundings) -> PostgresJobs:
     return PostgresJobs(
-        await shared.pool(_WRITE),
+        await shared.pool(WRITE),
         outgoing=shared.outgoing,
         tokenizer=shared.tokenizer,
         clock=shared.clock,
@@ -163,7 +162,7 @@ def _counted(shared: Surroundings) -> Counted:
 
 
 async def _dead_letters(shared: Surroundings) -> PostgresDeadLetters:
-    return PostgresDeadLetters(await shared.pool(_WRITE), outgoing=shared.outgoing, clock=shared.clock)
+    return PostgresDeadLetters(await shared.pool(WRITE), outgoing=shared.outgoing, clock=shared.clock)
 
 
 async def _consumer(

@@ -5,8 +5,10 @@ from typing import Final, LiteralString
 
 from psycopg import AsyncConnection
 
+from domain.errors import ReadOnlyStoreError
 from storage.migrate import load_migrations
 from storage.pool import storage_errors
+from storage.time_limits import connected
 
 _OLDEST_SERVER: Final = 150_000
 _OLDEST_VECTOR: Final = (0, 7)
@@ -17,6 +19,9 @@ LOOK_AT_DATABASE: Final[LiteralString] = """
            (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
            pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on',
            to_regclass('lis.schema_migrations') IS NOT NULL
+"""
+TAKES_NO_WRITES: Final[LiteralString] = """
+    SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'
 """
 COUNT_APPLIED: Final[LiteralString] = "SELECT count(*) FROM lis.schema_migrations"
 
@@ -51,6 +56,23 @@ async def condition_of(dsn: str) -> DatabaseCondition:
         is_read_only=is_read_only,
         pending=len(load_migrations()) - applied,
     )
+
+
+async def require_writes(dsn: str, *, answer_within: float) -> None:
+    """Return when a new connection finds a database that takes writes.
+
+    Raises:
+        ReadOnlyStoreError: it takes none: a standby, or one that was told to.
+        StorageUnavailableError: it cannot be reached, or does not answer within ``answer_within`` seconds.
+    """
+    with storage_errors():
+        conn = await connected(dsn, answer_within=answer_within)
+        try:
+            row = await (await conn.execute(TAKES_NO_WRITES)).fetchone()
+        finally:
+            await conn.close()
+    if row is None or row[0]:
+        raise ReadOnlyStoreError("the database takes no writes")
 
 
 def _version(text: str | None) -> tuple[int, ...]:

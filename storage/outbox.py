@@ -8,6 +8,7 @@ from psycopg import AsyncConnection
 
 from domain.outbox import OutboxRecord, WaitingRecord
 from storage.pool import Database, storage_errors
+from storage.time_limits import connected
 
 _LEADER_KEY: Final = 7_204_113_551
 _MOST_ROWS: Final = 500
@@ -69,11 +70,12 @@ class PostgresOutbox:
     """``producers.outbox_relay.OutboxSource`` on one direct connection, whose advisory lock is the lead.
 
     ``notify`` wakes a waiting relay of this process at once; a commit of another process wakes it through the
-    database, and a wait ends by itself.
+    database, and a wait ends by itself. ``answer_within`` are the seconds for each answer of it.
     """
 
-    def __init__(self, direct_dsn: str) -> None:
+    def __init__(self, direct_dsn: str, *, answer_within: float | None = None) -> None:
         self._dsn = direct_dsn
+        self._answer_within = answer_within
         self._conn: AsyncConnection | None = None
         self._is_leading = False
         self._woken = asyncio.Event()
@@ -141,7 +143,7 @@ class PostgresOutbox:
 
     async def _connected(self) -> AsyncConnection:
         if self._conn is None:
-            conn = await AsyncConnection.connect(self._dsn, autocommit=True, prepare_threshold=0)
+            conn = await connected(self._dsn, answer_within=self._answer_within, prepare_threshold=0)
             self._conn = conn
             await conn.execute(NO_SYNC)
             await conn.execute(LISTEN)

@@ -10,14 +10,16 @@ from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
-from domain.errors import InvalidInputError, StorageUnavailableError
+from domain.errors import InvalidInputError, ReadOnlyStoreError, StorageUnavailableError
+from storage.time_limits import LimitedConnection, connect_options
 
-Pool = AsyncConnectionPool[AsyncConnection]
+Pool = AsyncConnectionPool[LimitedConnection]
 
 BEGIN: Final[LiteralString] = "BEGIN"
 COMMIT: Final[LiteralString] = "COMMIT"
 SET_ZONE: Final[LiteralString] = "SET TIME ZONE 'UTC'"
 
+_MOST_WAITING: Final = 256
 _AWAY: Final = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -31,10 +33,6 @@ class ContendedError(StorageUnavailableError):
     """The transaction was given up for another one; nothing was written, and it can be tried at once."""
 
 
-class ReadOnlyError(StorageUnavailableError):
-    """The database takes no writes, as one that is failing over; nothing was written."""
-
-
 @contextmanager
 def storage_errors() -> Iterator[None]:
     """Raise "the database is away" as ``StorageUnavailableError``, and a value it cannot hold as invalid."""
@@ -43,7 +41,7 @@ def storage_errors() -> Iterator[None]:
     except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as exc:
         raise ContendedError(f"the database gave up a transaction: {type(exc).__name__}") from exc
     except psycopg.errors.ReadOnlySqlTransaction as exc:
-        raise ReadOnlyError("the database takes no writes") from exc
+        raise ReadOnlyStoreError("the database takes no writes") from exc
     except _AWAY as exc:
         raise StorageUnavailableError(_reason(exc)) from exc
     except psycopg.DataError as exc:
@@ -88,7 +86,12 @@ class Database:
         """
         with storage_errors():
             async with self._pool.connection() as conn:
-                yield conn
+                try:
+                    yield conn
+                except psycopg.errors.ReadOnlySqlTransaction:
+                    # It may lead to a server that another one has taken over from, or be of a time now past.
+                    await conn.close()
+                    raise
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[AsyncConnection]:
@@ -117,23 +120,30 @@ async def open_database(
     max_size: int,
     min_size: int = 1,
     timeout: float = 10.0,
-    max_waiting: int = 256,
-    connection_class: type[AsyncConnection] = AsyncConnection,
+    answer_within: float | None = None,
+    connection_class: type[LimitedConnection] = LimitedConnection,
 ) -> AsyncGenerator[Database]:
     """Open a pool on a migrated database and close it at the end.
+
+    ``answer_within`` are the seconds that the server has for each answer; None waits for as long as it takes.
 
     Raises:
         StorageUnavailableError: no connection could be made within ``timeout`` seconds.
     """
+
+    async def configured(conn: LimitedConnection) -> None:
+        conn.answer_within = answer_within
+        await _configure(conn)
+
     pool = AsyncConnectionPool(
         dsn,
         connection_class=connection_class,
-        kwargs={"autocommit": True, "prepare_threshold": 0},
+        kwargs={"autocommit": True, "prepare_threshold": 0, **connect_options(dsn, answer_within)},
         min_size=min_size,
         max_size=max_size,
         timeout=timeout,
-        max_waiting=max_waiting,
-        configure=_configure,
+        max_waiting=_MOST_WAITING,
+        configure=configured,
         check=AsyncConnectionPool.check_connection,
         open=False,
     )

@@ -64,6 +64,7 @@ HANDLED: Final = (
 LANES: Final = ("priority", "standard", "bulk", "replay")
 ANSWERED: Final = ("ok", "failed", "deadline", "reply_topic", "undecodable", "unsent")
 POOLS: Final = ("write", "read")
+AWAITED: Final = ("database", "broker")
 POOL_STATES: Final = ("used", "idle")
 HTTP_CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 REQUEST_TOPICS: Final = ("memory.injection.requests.v1", "memory.queries.v1")
@@ -288,6 +289,11 @@ class Metrics:
         )
         self.pool_waiting = register.gauges(
             "memory_pool_waiting_requests", "Callers that wait for a connection.", pool=POOLS
+        )
+        self.awaited = register.gauges(
+            "memory_awaited",
+            "1 while the service waits for it: it does not answer, or takes no writes.",
+            what=AWAITED,
         )
         self._build = Info("memory_build", "What is running.", registry=self.registry)
 

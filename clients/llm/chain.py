@@ -19,6 +19,7 @@ from clients.llm.breaker import CircuitBreaker
 from clients.llm.provider import Completion, Provider, ProviderBusyError, Request
 from domain.errors import AfterwordError, ModelRefusedError, ModelUnavailableError, UnreadableAnswerError
 from domain.ports import Usage
+from telemetry.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class ProviderChain:
         self._breakers = {
             each.name: given.get(each.name) or CircuitBreaker(clock=clock) for each in providers
         }
+        self._silent = {each.name: Notice(logger) for each in providers}
         self._clock = clock
         self._sleep = sleep
 
@@ -86,9 +88,10 @@ class ProviderChain:
             try:
                 value = await self._ask_one(provider, question, read)
             except (ModelUnavailableError, UnreadableAnswerError, ModelRefusedError) as exc:
-                logger.warning("no answer from %s: %s", provider.name, exc)
+                self._silent[provider.name].begins("no answer from %s: %s", provider.name, exc)
                 failures.append(exc)
             else:
+                self._silent[provider.name].is_over()
                 return Answered(value=value, provider=provider.name, usage=question.usage)
         raise _verdict(failures) from failures[-1]
 

@@ -17,7 +17,8 @@ from clients.embeddings.tei import EMBED_PATH, TeiEmbedder
 from clients.endpoint import JsonEndpoint, joined_url, open_client
 from domain.errors import EmbedderUnavailableError
 from domain.ports import Embedder, EmbedderInfo
-from tests.support.scripted_model import CUTS_THE_STREAM, DROPS_THE_CONNECTION, HANGS, ScriptedModel, Step
+from tests.support.model_script import CUTS_THE_STREAM, DROPS_THE_CONNECTION, HANGS, Step
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,10 @@ import pytest
 
 from producers.client import MemoryClient
 from schemas.topics import LANES, Topics
+from tests.support.benchmark_talks import benchmark_conversation
 from tests.support.kafka import KafkaServer
 from tests.support.publishing import Read, read_all
-from tests.support.scripted_model import ScriptedModel, benchmark_conversation
+from tests.support.scripted_model import ScriptedModel
 from tests.support.service import RunningService
 from tests.support.statement_counter import Counts, StatementCounter, counted
 

@@ -10,12 +10,13 @@ from uuid import uuid4
 import pytest
 
 from tests.e2e.conftest import MORNING
+from tests.support.benchmark_talks import benchmark_conversation
 from tests.support.disturbances import Blow, Stage, ended_record, ends_told, play, stage
 from tests.support.kafka import KafkaServer
 from tests.support.memorybank import Day, days_of, some
 from tests.support.postgres import PostgresServer
 from tests.support.publishing import publishing, until
-from tests.support.scripted_model import ScriptedModel, benchmark_conversation
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
 

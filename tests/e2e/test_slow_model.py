@@ -9,10 +9,12 @@ import pytest
 
 from producers.client import MemoryClient
 from tests.e2e.conftest import MORNING
+from tests.support.benchmark_talks import benchmark_answer, benchmark_conversation
 from tests.support.kafka import KafkaServer
+from tests.support.model_script import HANGS, Step
 from tests.support.postgres import PostgresServer
 from tests.support.publishing import until
-from tests.support.scripted_model import HANGS, ScriptedModel, Step, benchmark_answer, benchmark_conversation
+from tests.support.scripted_model import ScriptedModel
 from tests.support.service import RunningService
 from tests.support.tables import Tables, looking
 

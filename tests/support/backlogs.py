@@ -11,9 +11,10 @@ from uuid import NAMESPACE_URL, uuid5
 from psycopg import AsyncConnection
 
 from schemas.topics import LaneName, Topics
+from tests.support.benchmark_talks import benchmark_facts
 from tests.support.kafka import KafkaServer
 from tests.support.publishing import Outgoing, Publisher, lag, publishing, until
-from tests.support.scripted_model import ScriptedModel, benchmark_facts
+from tests.support.scripted_model import ScriptedModel
 from tests.support.service import RunningService
 from tests.support.tables import Tables, looking
 

@@ -25,15 +25,9 @@ from domain.memory.vocabulary import builtin_vocabulary
 from storage.pool import open_database
 from tests.integration.extraction.scripted import run, worker
 from tests.integration.storage.stores import MARCH, Stores, candidate, ended, order_of, somebody
+from tests.support.model_script import CUTS_THE_STREAM, DROPS_THE_CONNECTION, GENERATE_PATH, HANGS, Step
 from tests.support.postgres import PostgresServer
-from tests.support.scripted_model import (
-    CUTS_THE_STREAM,
-    DROPS_THE_CONNECTION,
-    GENERATE_PATH,
-    HANGS,
-    ScriptedModel,
-    Step,
-)
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.anyio, pytest.mark.integration]
 

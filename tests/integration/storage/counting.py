@@ -7,6 +7,8 @@ from psycopg import AsyncConnection, AsyncCursor
 from psycopg.abc import Params
 from psycopg.pq import TransactionStatus
 
+from storage.time_limits import LimitedConnection
+
 
 class CountingCursor(AsyncCursor[Any]):
     async def execute(self, query: Any, params: Params | None = None, **more: Any) -> "CountingCursor":
@@ -14,7 +16,7 @@ class CountingCursor(AsyncCursor[Any]):
         return await super().execute(query, params, **more)
 
 
-class CountingConnection(AsyncConnection[Any]):
+class CountingConnection(LimitedConnection):
     """A connection whose cursors count; of a pipeline, each wait for results is a round trip."""
 
     statements: ClassVar[int] = 0

@@ -17,15 +17,14 @@ from domain.memory.vocabulary import builtin_vocabulary
 from domain.model_fallback import FallbackExtractor, ModelFallback
 from domain.ports import WindowCandidates
 from domain.windows import Window
-from tests.support.scripted_model import (
+from tests.support.benchmark_talks import (
     DIFFERENT_ANSWERS,
-    HANGS,
-    ScriptedModel,
-    Step,
     benchmark_answer,
     benchmark_conversation,
     benchmark_facts,
 )
+from tests.support.model_script import HANGS, Step
+from tests.support.scripted_model import ScriptedModel
 from tests.unit.clients.talks import window_of
 
 pytestmark = pytest.mark.anyio

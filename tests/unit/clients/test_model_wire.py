@@ -14,14 +14,8 @@ from clients.llm.generate import GenerateProvider
 from clients.llm.openai import CHAT_PATH, AnswerFormat, OpenAIProvider
 from clients.llm.provider import Provider, ProviderBusyError, Request
 from domain.errors import ModelRefusedError, UnreadableAnswerError
-from tests.support.scripted_model import (
-    CUTS_THE_STREAM,
-    DROPS_THE_CONNECTION,
-    GENERATE_PATH,
-    HANGS,
-    ScriptedModel,
-    Step,
-)
+from tests.support.model_script import CUTS_THE_STREAM, DROPS_THE_CONNECTION, GENERATE_PATH, HANGS, Step
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.anyio
 

@@ -38,7 +38,7 @@ async def test_a_partition_that_is_taken_away_during_its_commit_ends_nothing() -
     partitions = {HERE: partition}
     consumer = Revoking(partitions)
 
-    await Commits(consumer)(partitions)
+    await Commits(consumer, group="group")(partitions)
 
     assert consumer.committed == [{HERE: 1}]
     assert partition.to_commit is None

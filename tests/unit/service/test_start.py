@@ -6,7 +6,9 @@ import signal
 import sys
 import time
 from pathlib import Path
+from uuid import uuid4
 
+import httpx
 import pytest
 
 from service.embedded.children import free_port
@@ -65,6 +67,38 @@ async def test_what_is_not_there_yet_is_waited_for_and_sigterm_ends_the_wait_at_
     assert process.returncode == 0
     assert output == b""
     assert time.monotonic() - asked < 8
+
+
+async def test_http_says_what_is_waited_for_before_anything_is_there() -> None:
+    port = free_port()
+    process = await start(**nothing_there(), MEMORY_PORT=str(port), MEMORY_LLM_TIMEOUT_SEC="5")
+    await waits_for(b"waiting for the database", process)
+
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        health = await client.get("/health")
+        async with asyncio.timeout(20):
+            while (ready := await client.get("/ready")).json()["components"]["broker"][
+                "detail"
+            ] == "starting":
+                await asyncio.sleep(0.1)
+        metrics = (await client.get("/metrics")).text
+        facts = await client.get("/api_lis/memory", params={"user_id": str(uuid4())})
+    process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(20):
+        await process.communicate()
+
+    assert health.json() == {"service": "memory_service", "status": "ok"}
+    assert ready.status_code == 503
+    away = {"ready": False, "detail": "does not answer"}
+    assert {name: ready.json()["components"][name] for name in ("database", "broker")} == {
+        "database": away,
+        "broker": away,
+    }
+    assert 'memory_awaited{what="database"} 1.0' in metrics
+    assert facts.status_code == 503
+    assert facts.json()["error"]["code"] == "storage_unavailable"
+    assert facts.json()["error"]["retryable"] is True
+    assert process.returncode == 0
 
 
 async def test_a_process_bound_to_its_standard_input_ends_with_it_also_while_it_waits() -> None:
