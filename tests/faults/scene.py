@@ -54,11 +54,13 @@ _LONGEST_GAP_S: Final = 1.5
 class Cast:
     """Which processes there are, by name and roles.
 
-    With ``is_static`` a start is the same member of its groups; ``launcher`` is the module that runs.
+    With ``is_static`` a start is the same member of its groups; those ``late`` are not there from the start;
+    ``launcher`` is the module that runs.
     """
 
     roles: Mapping[str, str]
     is_static: bool = True
+    late: frozenset[str] = frozenset()
     launcher: Sequence[str] = ("service", "run")
 
 
@@ -93,16 +95,21 @@ class Replica:
         self.name = name
         self.service = service
         self.broken: list[str] = []
+        self._is_there = False
         self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
         """Start it and see it ready."""
         async with self._one_at_a_time:
+            self._is_there = True
             await self.service.start(within=_READY_S)
 
     async def kill(self, chance: random.Random) -> None:
         """SIGKILL it, and start it again after a while."""
-        pause = chance.uniform(0.0, _LONGEST_GAP_S)
+        await self.crash(pause=chance.uniform(0.0, _LONGEST_GAP_S))
+
+    async def crash(self, *, pause: float = 0.0) -> None:
+        """SIGKILL it, and start it again after ``pause`` seconds."""
         async with self._one_at_a_time:
             self._check_alive()
             self.service.kill()
@@ -111,7 +118,10 @@ class Replica:
 
     async def terminate(self, chance: random.Random) -> None:
         """SIGTERM it, see it end well, and start it again after a while."""
-        pause = chance.uniform(0.0, _LONGEST_GAP_S)
+        await self.restart(pause=chance.uniform(0.0, _LONGEST_GAP_S))
+
+    async def restart(self, *, pause: float = 0.0) -> None:
+        """SIGTERM it, see it end well, and start it again after ``pause`` seconds."""
         async with self._one_at_a_time:
             self._check_alive()
             await self._ended()
@@ -132,13 +142,14 @@ class Replica:
         async with self._one_at_a_time:
             self._check_alive()
             await self._ended()
+            self._is_there = False
 
     def _check_alive(self) -> None:
-        if self.service.returncode is not None:
+        if self._is_there and self.service.returncode is not None:
             self.broken.append(f"{self.name} ended by itself with {self.service.returncode}")
 
     async def _ended(self) -> None:
-        if self.service.returncode is not None:
+        if not self._is_there or self.service.returncode is not None:
             return
         try:
             code = await self.service.terminate(within=_STOPPING_S)
@@ -201,7 +212,7 @@ async def scene(
     where = {"database_url": url, "topic_prefix": prefix}
     replicas = {name: _replica(name, ground, model, cast, folder / name, where) for name in cast.roles}
     try:
-        await asyncio.gather(*(replica.start() for replica in replicas.values()))
+        await asyncio.gather(*(one.start() for name, one in replicas.items() if name not in cast.late))
         yield Scene(
             ground=ground,
             database_url=url,
