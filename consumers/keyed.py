@@ -17,6 +17,7 @@ from aiokafka.errors import KafkaError
 from consumers.commits import Commits
 from consumers.failure_limit import TooManyFailuresError
 from consumers.flow import Flow
+from consumers.header_names import read_any_header_name
 from consumers.lanes import Handler, Lanes
 from consumers.partitions import Partition, PartitionState
 from consumers.settings import ConsumerSettings
@@ -136,8 +137,7 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
                 started = self._now()
                 try:
                     await self._serve(group)
-                except (KafkaError, UnicodeDecodeError) as error:
-                    # The name of a header that is not UTF-8 cannot be read past with this client.
+                except KafkaError as error:
                     self.restarts += 1
                     attempt = 1 if self._now() - started > self._settings.most_backoff else attempt + 1
                     if attempt == 1:
@@ -170,6 +170,7 @@ class KeyedConsumer(ConsumerRebalanceListener):  # type: ignore[misc, unused-ign
             self._place_of(tp)
 
     async def _serve(self, group: asyncio.TaskGroup) -> None:
+        read_any_header_name()
         consumer = AIOKafkaConsumer(
             **self._settings.options(self._connection),
             partition_assignment_strategy=(StickyPartitionAssignor,),

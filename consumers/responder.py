@@ -17,6 +17,7 @@ from faststream.security import (
     SASLScram512,
 )
 
+from consumers.header_names import read_any_header_name
 from consumers.keyed import raw_record
 from domain.errors import BrokerUnavailableError
 from domain.outbox import RawRecord
@@ -54,6 +55,7 @@ class Responder:
         settings: ResponderSettings | None = None,
     ) -> None:
         settings = settings or ResponderSettings()
+        read_any_header_name()
         self._broker = KafkaBroker(
             cast("list[str]", connection.options()["bootstrap_servers"]),
             client_id=connection.client_id,

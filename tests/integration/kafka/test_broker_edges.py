@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from consumers.failure_limit import FailureLimit
 from consumers.failures import FailureGuard
 from domain.errors import InvalidInputError, PermanentError
-from domain.outbox import OutboxRecord, RawRecord, WaitingRecord
+from domain.outbox import Headers, OutboxRecord, RawRecord, WaitingRecord
 from producers.connection import KafkaConnection, Producer, ProducerSettings
 from producers.dead_letters import DeadLetterEncoder
 from producers.ingest import Ingest
@@ -229,3 +231,67 @@ async def test_consuming_goes_on_where_it_was_after_the_broker_was_killed(
 
     assert [await committed(connection, group, topic, number) for number in range(2)] != [None, None]
     assert set(handled) == {str(number).encode() for number in range(40)}
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+async def test_an_engine_may_compress_what_it_publishes(
+    codec: str,
+    connection: KafkaConnection,
+    apache_kafka: KafkaServer,
+    make_topic: MakeTopic,
+    consuming: Consume,
+) -> None:
+    assert apache_kafka.bootstrap == connection.bootstrap_servers
+    topic, group, read = await make_topic(1), uuid4().hex, list[bytes | None]()
+    engine = AIOKafkaProducer(**connection.options(), compression_type=codec, linger_ms=50)
+    await engine.start()
+    words = [f"the same words again and again {number}".encode() for number in range(20)]
+    for sending in [await engine.send(topic, value) for value in words]:
+        await sending
+    await engine.stop()
+
+    async def handle(record: RawRecord) -> None:
+        read.append(record.value)
+
+    async with consuming(handle, topic, group):
+        await until(lambda: len(read) == len(words))
+
+    assert read == words
+
+
+@pytest.mark.parametrize("codec", [0, 1], ids=["plain", "gzip"])
+async def test_a_header_whose_name_is_not_utf8_keeps_no_record_from_being_read(
+    codec: int, connection: KafkaConnection, make_topic: MakeTopic, consuming: Consume
+) -> None:
+    topic, group, read = await make_topic(1), uuid4().hex, list[tuple[bytes | None, Headers]]()
+    engine = AIOKafkaProducer(**connection.options())
+    await engine.start()
+    batch = engine.create_batch()
+    # This client's own builder writes no such name; that of another language's client may.
+    batch._builder = _DefaultRecordBatchBuilderPy(2, codec, 0, -1, -1, -1, 1 << 20)
+    names = ("before", _NotUtf8("name"), "after")
+    for name in names:
+        batch.append(key=b"k", value=name.encode(), timestamp=None, headers=[(name, b"\xff"), ("n", b"1")])
+    await (await engine.send_batch(batch, topic, partition=0))
+    await engine.send_and_wait(topic, b"another batch", key=b"k")
+    await engine.stop()
+
+    async def handle(record: RawRecord) -> None:
+        read.append((record.value, record.headers))
+
+    async with consuming(handle, topic, group):
+        await until(lambda: len(read) == 4)
+
+    assert read == [
+        (b"before", (("before", b"\xff"), ("n", b"1"))),
+        (b"\xff\xfename", ((r"\xff\xfename", b"\xff"), ("n", b"1"))),
+        (b"after", (("after", b"\xff"), ("n", b"1"))),
+        (b"another batch", ()),
+    ]
+
+
+class _NotUtf8(str):
+    """The name of a header as a client in another language may write it."""
+
+    def encode(self, *_: object, **__: object) -> bytes:
+        return b"\xff\xfename"
