@@ -32,6 +32,7 @@ from domain.validation import Dropped, Kept, Pending, Policy, check, masked
 from domain.windows import Window, window_digest, windows_of
 
 MOST_GRACES: Final = 10
+MOST_TAKEOVERS: Final = 5
 # A part of what a lane waits for what it has cancelled.
 _LETTING_GO_S: Final = 1.0
 
@@ -105,6 +106,12 @@ class ExtractSession:
             return Ending.BEYOND_SLOTS
         if claim is None:
             return Ending.DONE
+        if claim.takeovers > MOST_TAKEOVERS:
+            # Whoever tries it dies of it, and everything else in that process with it.
+            error = JobError(
+                code="worker_lost", message=f"{claim.takeovers} workers in a row died with the job"
+            )
+            return await self._bury(claim, record, error)
         return await self._without_extraction(claim) or await self._attempt(claim, record)
 
     async def put_off(self, order: JobOrder, *, job_seconds: float) -> None:

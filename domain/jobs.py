@@ -85,6 +85,7 @@ class Claim:
 
     ``message_count`` is how many messages are waited for: what an end without messages of its own announced.
     ``content_digest`` is of what the session said when it was read.
+    ``takeovers`` counts how often in a row a worker was lost with this job, without any progress of it.
     ``kept`` has the candidates of windows that were read before, by ``domain.windows.window_digest``.
     """
 
@@ -98,6 +99,7 @@ class Claim:
     queued_at: datetime
     content_digest: bytes | None = None
     replay_mode: ReplayMode | None = None
+    takeovers: int = 0
     kept: Mapping[str, WindowCandidates] = field(default_factory=dict)
 
 

@@ -97,8 +97,8 @@ def topic_settings(settings: Settings) -> TopicSettings:
 
 
 def worker_name(settings: Settings) -> str:
-    """Name this process in jobs; stable where the replica has a name."""
-    return settings.afterword_instance_id or f"worker-{uuid4().hex[:12]}"
+    """Name this process in jobs; a restart has another name, so that a job knows how many it has outlived."""
+    return f"{settings.afterword_instance_id or 'worker'}-{uuid4().hex[:12]}"
 
 
 def event_source(topics: Topics) -> str:

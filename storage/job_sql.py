@@ -10,6 +10,7 @@ LOCK_TENANTS: Final[LiteralString] = """
 """
 
 # Each job is looked up by itself: the planner takes the orders for many, and would read the whole table.
+# A worker that claims its own job again, since an outage broke its connection, has not been lost.
 # Two statements: the first one may wait for an intake that holds the job, and what the second one reads must
 # not be older than what that intake wrote.
 CLAIM: Final[LiteralString] = """
@@ -48,6 +49,11 @@ CLAIM: Final[LiteralString] = """
         UPDATE lis.extraction_jobs AS j
            SET fence = j.fence + 1,
                attempts = CASE WHEN j.status = 'running' THEN j.attempts ELSE j.attempts + 1 END,
+               takeovers = CASE
+                   WHEN j.status <> 'running' THEN 0
+                   WHEN j.worker = %(worker)s THEN j.takeovers
+                   ELSE j.takeovers + 1
+               END,
                status = 'running',
                started_at = now(),
                next_attempt_at = NULL,
@@ -63,7 +69,7 @@ CLAIM: Final[LiteralString] = """
         RETURNING j.job_id, j.tenant_id, j.user_id, j.avatar_id, j.session_id, j.generation, j.status,
         j.revision,
                   j.gate, j.plan, j.lane, j.fence, j.attempts, j.queued_at, j.started_at, j.finished_at,
-                  j.next_attempt_at, j.outcome, j.error, j.traceparent, j.correlation_id
+                  j.next_attempt_at, j.outcome, j.error, j.traceparent, j.correlation_id, j.takeovers
     )
     SELECT d.tenant_id AS of_tenant, d.job_id AS of_job, d.place > f.places AS is_beyond, j.*
       FROM due AS d
@@ -151,6 +157,14 @@ KEEP_WINDOWS: Final[LiteralString] = """
            AND j.fence = %(fence)s
            AND j.status = 'running'
            FOR UPDATE
+    ), progressed AS (
+        UPDATE lis.extraction_jobs AS j
+           SET takeovers = 0
+          FROM held AS h
+         WHERE j.tenant_id = %(tenant_id)s
+           AND j.user_id = %(user_id)s
+           AND j.job_id = %(job_id)s
+           AND j.takeovers > 0
     ), written AS (
         INSERT INTO lis.session_windows (user_id, tenant_id, avatar_id, session_id, generation, digest,
         candidates)

@@ -281,6 +281,7 @@ def _claim(row: Mapping[str, Any], order: JobOrder) -> Claim:
         fence=row["fence"],
         revision=row["revision"],
         attempt=row["attempts"],
+        takeovers=row["takeovers"],
         session=SessionText(
             session_id=row["session_id"],
             ended_at=row["ended_at"],
