@@ -21,19 +21,21 @@ _FOR_ROLES: Final[Mapping[Signal, float]] = {"SIGKILL": 0.45, "SIGTERM": 0.25, "
 _FOR_SERVERS: Final[Mapping[Signal, float]] = {"SIGKILL": 0.7, "SIGTERM": 0.15, "SIGSTOP": 0.15}
 # Longer than the session time-out, so that the group has given the partitions to somebody else by then.
 _FROZEN_S: Final = (3.5, 5.5)
-_SERVER_FROZEN_S: Final = (1.0, 4.0)
+_SERVER_FROZEN_S: Final = (1.5, 4.0)
 _SERVER_GONE_S: Final = (0.0, 2.0)
 _GAP_S: Final = (0.2, 2.0)
+_JOINING_GAP_S: Final = (0.2, 0.5)
 _SHARE_OF_OVERLAPS: Final = 0.4
 _TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blow:
-    """A signal to one process, or to a server."""
+    """A signal to one process, or to a server; ``joins``: it comes while the one before it lasts."""
 
     target: str
     signal: Signal
+    joins: bool = False
 
     def __str__(self) -> str:
         return f"{self.signal} {self.target}"
@@ -50,19 +52,26 @@ def blows_of(
     """Choose so many blows to the processes of ``roles_of`` and to the servers, in any order.
 
     One is always a freeze of a worker: only what comes back to jobs that others have done meanwhile shows
-    whether it can still write.
+    whether it can still write. And the relays are killed while the broker is frozen: only what was sent
+    and is not acknowledged shows whether it is sent again.
     """
     processes = sorted(roles_of)
     weights = [1 if roles_of[name] == "responder" else 4 for name in processes]
-    servers = [BROKER] * brokers + [DATABASE] * databases
+    servers = [BROKER] * (brokers - 1) + [DATABASE] * databases
     blows = [Blow(target=target, signal=_chosen(chance, _FOR_SERVERS)) for target in servers]
+    relays = [name for name in processes if "relay" in roles_of[name]][: roles - 1]
     workers = [name for name in processes if "extraction" in roles_of[name]]
     blows.append(Blow(target=chance.choice(workers), signal="SIGSTOP"))
     blows += [
         Blow(target=target, signal=_chosen(chance, _FOR_ROLES))
-        for target in chance.choices(processes, weights=weights, k=roles - 1)
+        for target in chance.choices(processes, weights=weights, k=roles - 1 - len(relays))
     ]
     chance.shuffle(blows)
+    place = chance.randint(0, len(blows))
+    blows[place:place] = [
+        Blow(target=BROKER, signal="SIGSTOP"),
+        *(Blow(target=target, signal="SIGKILL", joins=True) for target in relays),
+    ]
     return blows
 
 
@@ -87,13 +96,19 @@ async def strike(
     async with asyncio.TaskGroup() as group:
         for blow, due in zip(blows, sent, strict=True):
             due.set()
-            await asyncio.sleep(chance.uniform(*_GAP_S))
+            await asyncio.sleep(chance.uniform(*(_JOINING_GAP_S if blow.joins else _GAP_S)))
             # Chosen here, where no choice waits for how long another blow takes.
             own = random.Random(chance.getrandbits(64))  # noqa: S311 - a round is to be repeatable
-            is_alone = chance.random() >= _SHARE_OF_OVERLAPS
+            is_alone = chance.random() >= _SHARE_OF_OVERLAPS and not _joined(blows, blow)
             lasting = group.create_task(_hit(scene, blow, own, locks))
             if is_alone:
                 await asyncio.wait((lasting,))
+
+
+def _joined(blows: Sequence[Blow], blow: Blow) -> bool:
+    """Say whether the blow after ``blow`` is to meet it."""
+    after = next((place for place, one in enumerate(blows, start=1) if one is blow), len(blows))
+    return after < len(blows) and blows[after].joins
 
 
 async def _hit(scene: Scene, blow: Blow, chance: random.Random, locks: Mapping[str, asyncio.Lock]) -> None:

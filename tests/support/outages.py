@@ -28,6 +28,9 @@ from tests.support.tables import Tables, looking
 MODEL_LATENCY_S: Final = 0.2
 _IN_A_PART: Final = 6
 _SESSIONS_WITHIN_S: Final = 90.0
+_REDONE_WITHIN_S: Final = 180.0
+# Whoever tells outlives any outage here.
+_PATIENCE_MS: Final = 180_000
 
 Change = Callable[[], Awaitable[None]]
 
@@ -41,7 +44,7 @@ class Outage:
     """How something goes away and comes back, and what the service says of it meanwhile.
 
     ``awaited`` is the part that ``/ready`` and the metric name; empty where the service goes on serving.
-    ``times`` is how often it goes and comes back.
+    ``times`` is how often it goes and comes back; ``is_stood_in_for``: what was done is done again.
     """
 
     go: Change
@@ -49,6 +52,7 @@ class Outage:
     awaited: str = ""
     detail: str = ""
     times: int = 1
+    is_stood_in_for: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,6 +107,8 @@ class Scene:
         await outage.back()
         await during
         await self.publisher.send(*self.conversations())
+        if outage.is_stood_in_for:
+            await self._the_model_has_read_it_all()
         await self._everything_is_remembered_once()
         await self._is_ready_again()
         assert self.service.pid == pid
@@ -139,6 +145,14 @@ class Scene:
             return status == 200 and await self.awaited("database") == await self.awaited("broker") == 0
 
         await until(is_ready, within=40, what="ready again", every=0.2)
+
+    async def _the_model_has_read_it_all(self) -> None:
+        async def is_read() -> bool:
+            facts = await self.tables.facts(status="active")
+            sessions = {fact["source_session_id"] for fact in facts}
+            return sessions == set(self.told) and {fact["extraction_method"] for fact in facts} == {"llm"}
+
+        await until(is_read, within=_REDONE_WITHIN_S, what="the model has read what rules read", every=0.5)
 
     async def _everything_is_remembered_once(self) -> None:
         async def is_there() -> bool:
@@ -214,7 +228,7 @@ async def scene(
         async with AsyncExitStack() as stack:
             model = await stack.enter_async_context(ScriptedModel(latency=MODEL_LATENCY_S))
             embedder = await stack.enter_async_context(ScriptedModel()) if has_embedder else None
-            embedding = {"MEMORY_EMBED_URL": f"{embedder.url}/embed"} if embedder is not None else {}
+            embedding = _embedding(embedder) if embedder is not None else {}
             service = RunningService(
                 folder,
                 kafka=kafka,
@@ -229,7 +243,11 @@ async def scene(
                     **settings,
                 },
             )
-            async with service, looking(url) as tables, publishing(kafka.bootstrap) as publisher:
+            async with (
+                service,
+                looking(url) as tables,
+                publishing(kafka.bootstrap, request_timeout_ms=_PATIENCE_MS) as publisher,
+            ):
                 yield Scene(
                     service=service,
                     tables=tables,
@@ -262,3 +280,11 @@ def _body(session: UUID, number: int) -> dict[str, Any]:
         for place, (role, text) in enumerate(benchmark_conversation(number))
     ]
     return {"session_id": str(session), "user_id": str(uuid4()), "ended_at": start, "messages": messages}
+
+
+def _embedding(embedder: ScriptedModel) -> Mapping[str, str]:
+    return {
+        "MEMORY_EMBED_URL": f"{embedder.url}/embed",
+        "EMBEDDING_MODEL": "scripted",
+        "EMBEDDING_DIMENSIONS": "512",
+    }
