@@ -4,7 +4,6 @@ from typing import Any, Protocol
 
 from consumers.decoding import decode
 from consumers.translation import avatar_of, moment_of, user_of
-from domain.errors import InvalidInputError
 from domain.injection import Injection, InjectionMode, InjectionRequest
 from domain.outbox import RawRecord
 from schemas import injection as wire
@@ -39,18 +38,12 @@ def injection_request(request: wire.InjectionRequest) -> InjectionRequest:
     """Return ``request`` in the domain's terms.
 
     A session that is waited for is not: the reply says at once which sessions are pending.
-
-    Raises:
-        InvalidInputError: it asks for a mode that this version has not.
     """
-    mode = InjectionMode(request.mode)
-    if mode is not InjectionMode.RANKED:
-        raise InvalidInputError(f"mode: expected {InjectionMode.RANKED}", field="mode")
     return InjectionRequest(
         tenant_id=request.tenant_id,
         user=user_of(request),
         avatar_id=avatar_of(request),
-        mode=mode,
+        mode=InjectionMode(request.mode),
         query=request.query,
         char_budget=request.char_budget,
         token_budget=request.token_budget,

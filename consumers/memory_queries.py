@@ -1,18 +1,23 @@
 """Answer questions about facts and jobs, told apart by their ``type``."""
 
+from collections.abc import Sequence
 from typing import Final, Protocol, assert_never
 from uuid import UUID
 
 from consumers.decoding import decode
-from consumers.translation import avatar_of, user_of
+from consumers.translation import avatar_of, moment_of, user_of
 from domain.answer_query import FactsQuery
+from domain.build_injection import pack
 from domain.errors import InvalidInputError
+from domain.gather_context import Gathered
 from domain.jobs import Job
 from domain.outbox import RawRecord
+from domain.search_memory import FoundFact, SearchRequest
 from domain.stores import FactPage
-from producers.wire_json import fact_page_body, job_body
+from producers.wire_json import context_body, fact_page_body, found_page_body, job_body
 from schemas import queries as wire
 
+_MOST_RELEVANT: Final = 10
 _DEFAULT_STATUSES: Final = frozenset({"active"})
 
 
@@ -28,11 +33,30 @@ class Queries(Protocol):
         ...
 
 
+class Searches(Protocol):
+    """The use case that finds."""
+
+    async def __call__(self, request: SearchRequest) -> Sequence[FoundFact]:
+        """Return what is relevant to ``request``, best first."""
+        ...
+
+
+class Gathers(Protocol):
+    """The use case that gathers what a prompt should know."""
+
+    async def __call__(self, request: SearchRequest) -> Gathered:
+        """Return core facts and what is relevant to the question of ``request``."""
+        ...
+
+
 class QueryAnswers:
     """Decodes a query and returns the result of its reply."""
 
-    def __init__(self, queries: Queries) -> None:
+    def __init__(self, queries: Queries, *, search: Searches, context: Gathers, char_budget: int) -> None:
         self._queries = queries
+        self._search = search
+        self._context = context
+        self._char_budget = char_budget
 
     async def __call__(self, record: RawRecord) -> object:
         """Return what ``record`` asks for.
@@ -55,8 +79,35 @@ class QueryAnswers:
                 return job_body(job)
             case wire.FactsList():
                 return fact_page_body(await self._queries.facts(_facts_query(query)))
+            case wire.FactsSearch():
+                found = await self._search(_search(query, query.query, limit=query.limit))
+                return found_page_body(found)
+            case wire.FactsCore():
+                gathered = await self._context(_search(query, "", limit=query.limit))
+                return fact_page_body(FactPage(items=gathered.core[: query.limit], next_cursor=None))
+            case wire.ContextGet():
+                gathered = await self._context(_search(query, query.query or "", limit=_MOST_RELEVANT))
+                budget = self._char_budget if query.char_budget is None else query.char_budget
+                return context_body(gathered, *pack(gathered.ranked(), budget))
             case unreachable:
                 assert_never(unreachable)
+
+
+def _search(
+    query: wire.FactsSearch | wire.FactsCore | wire.ContextGet, text: str, *, limit: int
+) -> SearchRequest:
+    categories = query.types if isinstance(query, wire.FactsSearch) else None
+    topics = None if isinstance(query, wire.FactsCore) else query.topics
+    return SearchRequest(
+        tenant_id=query.tenant_id,
+        user=user_of(query),
+        avatar_id=avatar_of(query),
+        query=text,
+        categories=frozenset(categories or ()),
+        topics=frozenset(topics or ()),
+        limit=limit,
+        as_of=moment_of(query.as_of),
+    )
 
 
 def _facts_query(query: wire.FactsList) -> FactsQuery:

@@ -5,11 +5,21 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Protocol
 from uuid import UUID
 
-from domain.injection import IncludedFact, Injection, InjectionRequest, RankedFact
+from domain.gather_context import GatherContext
+from domain.injection import (
+    IncludedFact,
+    Injection,
+    InjectionMode,
+    InjectionRequest,
+    RankedFact,
+    RankedRead,
+)
 from domain.prompt_text import FOOTER, HEADER, fact_line
+from domain.search_memory import SearchRequest
 from domain.stores import Reads
 
 CHARS_PER_TOKEN: Final = 4
+_MOST_RELEVANT: Final = 10
 _SHORTEST_LINE: Final = len("- [fact] abc: x\n")
 
 
@@ -22,10 +32,11 @@ class SeenFacts(Protocol):
 
 
 class BuildInjection:
-    """Answer an injection request from one indexed read."""
+    """Answer an injection request: by rank from one indexed read, or by what is relevant to a question."""
 
-    def __init__(self, *, reads: Reads, seen: SeenFacts, char_budget: int) -> None:
+    def __init__(self, *, reads: Reads, context: GatherContext, seen: SeenFacts, char_budget: int) -> None:
         self._reads = reads
+        self._context = context
         self._seen = seen
         self._char_budget = char_budget
 
@@ -36,13 +47,7 @@ class BuildInjection:
             StorageUnavailableError: the database did not answer; the engine carries on without memory.
         """
         budget = self._budget(request)
-        read = await self._reads.ranked(
-            request.tenant_id,
-            request.user,
-            request.avatar_id,
-            limit=max(budget // _SHORTEST_LINE, 1),
-            as_of=request.as_of,
-        )
+        read = await self._read(request, budget)
         chosen, text = pack(read.facts, budget)
         if chosen and read.user_id is not None:
             self._seen.note(read.user_id, [fact.fact_id for fact in chosen])
@@ -50,12 +55,40 @@ class BuildInjection:
             text=text,
             facts_count=len(chosen),
             included=tuple(
-                IncludedFact(fact_id=f.fact_id, score=f.confidence, reason="ranked") for f in chosen
+                IncludedFact(
+                    fact_id=one.fact_id,
+                    score=one.confidence if one.score is None else one.score,
+                    reason=one.reason,
+                )
+                for one in chosen
             ),
             omitted={"budget": len(read.facts) - len(chosen)} if len(chosen) < len(read.facts) else {},
             pending=read.pending,
             tokens_estimate=-(-len(text) // CHARS_PER_TOKEN),
             fingerprint=fingerprint(text),
+            as_of=request.as_of,
+        )
+
+    async def _read(self, request: InjectionRequest, budget: int) -> RankedRead:
+        if request.mode is InjectionMode.RELEVANT:
+            gathered = await self._context(
+                SearchRequest(
+                    tenant_id=request.tenant_id,
+                    user=request.user,
+                    avatar_id=request.avatar_id,
+                    query=request.query or "",
+                    limit=_MOST_RELEVANT,
+                    as_of=request.as_of,
+                )
+            )
+            return RankedRead(
+                user_id=gathered.user_id, facts=tuple(gathered.ranked()), pending=gathered.pending
+            )
+        return await self._reads.ranked(
+            request.tenant_id,
+            request.user,
+            request.avatar_id,
+            limit=max(budget // _SHORTEST_LINE, 1),
             as_of=request.as_of,
         )
 

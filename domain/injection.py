@@ -32,7 +32,7 @@ class InjectionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedFact:
-    """A fact as the ranked read gives it, best first."""
+    """A fact as a prompt takes it, best first; without a ``score`` it is ranked by its confidence."""
 
     fact_id: UUID
     category: str
@@ -40,6 +40,8 @@ class RankedFact:
     value: str
     confidence: float
     last_said_at: datetime
+    score: float | None = None
+    reason: str = "ranked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,16 @@
 """Facts and jobs as JSON of the wire (``schemas/fact.py``, ``schemas/jobs.py``), written without detours."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
 
+from domain.build_injection import fingerprint
+from domain.gather_context import Gathered
+from domain.injection import RankedFact
 from domain.jobs import Job, JobError, JobOrder, JobOutcome
 from domain.memory.facts import FactRow
+from domain.search_memory import FoundFact
 from domain.stores import FactPage
 
 _OPTIONS: Final = orjson.OPT_UTC_Z
@@ -61,6 +66,28 @@ def fact_body(row: FactRow) -> dict[str, Any]:
 def fact_page_body(page: FactPage) -> dict[str, Any]:
     """Return one page of facts as others see it."""
     return {"items": [fact_body(row) for row in page.items], "next_cursor": page.next_cursor}
+
+
+def found_page_body(found: Sequence[FoundFact]) -> dict[str, Any]:
+    """Return what was found, best first, each fact with its score; there is no further page."""
+    return {
+        "items": [{"fact": fact_body(one.fact), "score": round(one.score, 4)} for one in found],
+        "next_cursor": None,
+    }
+
+
+def context_body(gathered: Gathered, chosen: Sequence[RankedFact], text: str) -> dict[str, Any]:
+    """Return a context: the text of those ``chosen`` for the budget, and the facts that it was made of."""
+    ids = {fact.fact_id for fact in chosen}
+    relevant = [one for one in gathered.relevant if one.fact.fact_id in ids]
+    return {
+        "text": text,
+        "core": [fact_body(fact) for fact in gathered.core if fact.fact_id in ids],
+        "relevant": [{"fact": fact_body(one.fact), "score": round(one.score, 4)} for one in relevant],
+        "preferences": [],
+        "summary": None,
+        "fingerprint": fingerprint(text),
+    }
 
 
 def job_body(job: Job) -> dict[str, Any]:

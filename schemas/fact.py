@@ -66,3 +66,28 @@ class FactList(Sent):
 
     items: tuple[Fact, ...]
     next_cursor: str | None = None
+
+
+class FoundFact(Sent):
+    """A fact that is about a question, and how well it fits."""
+
+    fact: Fact
+    score: float
+
+
+class FoundFacts(Sent):
+    """What was found, best first."""
+
+    items: tuple[FoundFact, ...]
+    next_cursor: str | None = None
+
+
+class Context(Sent):
+    """What a prompt should know, as text and as the facts it was made of."""
+
+    text: str
+    core: tuple[Fact, ...] = ()
+    relevant: tuple[FoundFact, ...] = ()
+    preferences: tuple[Fact, ...] = ()
+    summary: str | None = None
+    fingerprint: str = ""

@@ -1,12 +1,12 @@
 """Questions about facts and jobs, told apart by ``type``."""
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 from uuid import UUID
 
 from pydantic import Field, model_validator
 
 from schemas.conversation import DEFAULT_TENANT, Scoped
-from schemas.wire import Identifier, Received
+from schemas.wire import Identifier, Moment, Received
 
 FactStatus = Literal["active", "superseded", "deleted", "expired"]
 
@@ -26,7 +26,17 @@ class JobsGet(Received):
         return self
 
 
-class FactsList(Scoped):
+class ScopedQuery(Scoped):
+    """A question about one scope."""
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return the ``type`` of such a question."""
+        (kind,) = get_args(cls.model_fields["type"].annotation)
+        return str(kind)
+
+
+class FactsList(ScopedQuery):
     """Ask for the facts of a scope, page by page; without ``status`` the active ones."""
 
     type: Literal["facts.list"]
@@ -36,10 +46,48 @@ class FactsList(Scoped):
     limit: int = Field(default=100, ge=1, le=500)
 
 
+class FactsSearch(ScopedQuery):
+    """Ask which facts are about something; ``topics`` names what it is about, ``types`` the memory types."""
+
+    type: Literal["facts.search"]
+    query: str = Field(min_length=1, max_length=8_000)
+    types: list[str] | None = None
+    topics: list[str] | None = None
+    limit: int = Field(default=6, ge=1, le=50)
+    as_of: Moment | None = None
+
+
+class FactsCore(ScopedQuery):
+    """Ask for the important and certain facts of a scope."""
+
+    type: Literal["facts.core"]
+    limit: int = Field(default=10, ge=1, le=50)
+    as_of: Moment | None = None
+
+
+class ContextGet(ScopedQuery):
+    """Ask for what a prompt should know: core facts, and what is relevant to ``query``."""
+
+    type: Literal["context.get"]
+    query: str | None = Field(default=None, max_length=8_000)
+    session_id: UUID | None = None
+    topics: list[str] | None = None
+    char_budget: int | None = Field(default=None, ge=0, le=1_000_000)
+    as_of: Moment | None = None
+
+
 class QueryType(Received):
     """The part of a query that tells which one it is."""
 
     type: str
 
 
-QUERIES: Final[dict[str, type[JobsGet] | type[FactsList]]] = {"jobs.get": JobsGet, "facts.list": FactsList}
+Query = JobsGet | FactsList | FactsSearch | FactsCore | ContextGet
+
+QUERIES: Final[dict[str, type[Query]]] = {
+    "jobs.get": JobsGet,
+    "facts.list": FactsList,
+    "facts.search": FactsSearch,
+    "facts.core": FactsCore,
+    "context.get": ContextGet,
+}

@@ -15,19 +15,22 @@ from consumers.responder import Responder, ResponderSettings
 from domain.accept_conversation import AcceptConversation
 from domain.answer_query import AnswerQuery
 from domain.build_injection import BuildInjection
+from domain.gather_context import GatherContext
+from domain.search_memory import SearchMemory
 from gateway.http import Door, build_app, build_starting_app
 from gateway.parts import AccessToken, EdgeParts, GatewayParts, Readiness
 from gateway.server import HttpServer
 from producers.replies import Replies
 from schemas.export import asyncapi
 from service.components import Component
-from service.measured import Counted, MeasuredInjection, NotedFacts
+from service.measured import Counted, MeasuredEmbedder, MeasuredInjection, NotedFacts
 from service.parts import HttpPart, ProcessPart, Recurring, ResponderPart
 from service.surroundings import READ, WRITE, Surroundings
 from storage.forgetting import PostgresForgetting
 from storage.intake import PostgresIntake
 from storage.last_seen import PostgresLastSeen
 from storage.reads import PostgresReads
+from storage.searches import PostgresSearches
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +42,15 @@ _MODEL_MARGIN_S: Final = 5.0
 async def responder_parts(shared: Surroundings) -> Sequence[Component]:
     """Return the responder to injections and queries, on a pool of its own."""
     reads = PostgresReads(await shared.pool(READ))
-    inject, stamping = await _injection(shared, reads)
+    search, context = await _searching(shared)
+    inject, stamping = await _injection(shared, reads, context)
     settings, topics = shared.settings, shared.topics
+    answers = QueryAnswers(
+        AnswerQuery(reads=reads),
+        search=search,
+        context=context,
+        char_budget=settings.memory_injection_char_budget,
+    )
     replies = Replies(shared.producer(linger_ms=0), patterns=settings.afterword_reply_topics)
     counted = Counted(shared.metrics, topic_prefix=topics.prefix)
 
@@ -52,7 +62,7 @@ async def responder_parts(shared: Surroundings) -> Sequence[Component]:
         shared.broker,
         {
             injections: answering(injections, InjectionAnswers(inject)),
-            queries: answering(queries, QueryAnswers(AnswerQuery(reads=reads))),
+            queries: answering(queries, answers),
         },
         ResponderSettings(
             group=f"{topics.prefix}afterword.responder",
@@ -103,7 +113,8 @@ class Http:
         """Let requests through to the memory; return what stamps the facts that were given out."""
         shared, settings = self._shared, self._shared.settings
         reads = PostgresReads(await shared.pool(READ))
-        inject, stamping = await _injection(shared, reads)
+        _, context = await _searching(shared)
+        inject, stamping = await _injection(shared, reads, context)
         write = await shared.pool(WRITE)
         grace = timedelta(seconds=settings.afterword_ended_grace_sec)
         intake = PostgresIntake(write, outgoing=shared.outgoing, clock=shared.clock)
@@ -122,8 +133,23 @@ class Http:
         return stamping
 
 
-async def _injection(shared: Surroundings, reads: PostgresReads) -> tuple[MeasuredInjection, Component]:
+async def _searching(shared: Surroundings) -> tuple[SearchMemory, GatherContext]:
+    facts = PostgresSearches(await shared.pool(READ))
+    search = SearchMemory(
+        facts=facts,
+        embedder=MeasuredEmbedder(await shared.embedder(), shared.metrics),
+        tokenizer=shared.tokenizer,
+        clock=shared.clock,
+    )
+    return search, GatherContext(core=facts, search=search)
+
+
+async def _injection(
+    shared: Surroundings, reads: PostgresReads, context: GatherContext
+) -> tuple[MeasuredInjection, Component]:
     seen = NotedFacts(PostgresLastSeen(await shared.pool(READ)), shared.clock)
-    build = BuildInjection(reads=reads, seen=seen, char_budget=shared.settings.memory_injection_char_budget)
+    build = BuildInjection(
+        reads=reads, context=context, seen=seen, char_budget=shared.settings.memory_injection_char_budget
+    )
     stamping = Recurring("last seen", seen.flush, every=_STAMP_S, also_at_end=True)
     return MeasuredInjection(build, shared.metrics), stamping

@@ -19,7 +19,17 @@ from producers.encoding import Encoder
 from schemas.topics import Topics
 from service.connections import DatabaseConnection
 from service.settings import Settings
-from service.wiring import SystemClock, broker_of, database_of, event_source, stop_budget, worker_name
+from service.wiring import (
+    ServiceEmbedder,
+    SystemClock,
+    broker_of,
+    database_of,
+    embedder_of,
+    event_source,
+    stop_budget,
+    worker_name,
+)
+from storage.embedders import require_embedder
 from storage.outbox import PostgresOutbox
 from storage.outgoing import Outgoing
 from storage.pool import Database, open_database
@@ -59,6 +69,7 @@ class Surroundings:
         self._exit = AsyncExitStack()
         self.pools: dict[str, Database] = {}
         self._http: httpx.AsyncClient | None = None
+        self._embedder: ServiceEmbedder | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -94,6 +105,21 @@ class Surroundings:
             connections = self.settings.afterword_jobs_in_flight + 16
             self._http = await self._exit.enter_async_context(open_client(connections=connections))
         return self._http
+
+    async def embedder(self) -> ServiceEmbedder:
+        """Return the embedder of this process, started; it must be that of the database.
+
+        Raises:
+            ConflictError: the stored vectors are of another one.
+        """
+        if self._embedder is None:
+            embedder = embedder_of(self.settings, await self.http())
+            pool = await self.pool(WRITE if WRITE in self.pools else READ)
+            await when_there("the stored embedder", lambda: require_embedder(pool, embedder.info))
+            self.at_end(embedder.aclose)
+            await embedder.start()
+            self._embedder = embedder
+        return self._embedder
 
     def producer(self, *, linger_ms: int) -> Producer:
         """Return a producer that connects when it is first used, and is stopped at the end."""

@@ -24,9 +24,8 @@ from schemas.topics import LANES, LaneName
 from service.components import Component
 from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs, MeasuredProvider
 from service.parts import ConsumerPart, Recurring, RelayPart
-from service.surroundings import WRITE, Surroundings, when_there
+from service.surroundings import WRITE, Surroundings
 from service.wiring import (
-    embedder_of,
     extraction_limits,
     extractor_of,
     policy_of,
@@ -37,7 +36,6 @@ from service.wiring import (
 )
 from storage.dead_letters import PostgresDeadLetters
 from storage.degraded_jobs import PostgresDegradedJobs
-from storage.embedders import require_embedder
 from storage.intake import PostgresIntake
 from storage.jobs import PostgresJobs
 
@@ -75,11 +73,8 @@ async def intake_parts(shared: Surroundings) -> Sequence[Component]:
 
 async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
     """Return one consumer for each lane of jobs; the embedder is started and must be that of the database."""
-    pool = await shared.pool(WRITE)
-    embedder = embedder_of(shared.settings, await shared.http())
-    await when_there("the stored embedder", lambda: require_embedder(pool, embedder.info))
-    shared.at_end(embedder.aclose)
-    await embedder.start()
+    await shared.pool(WRITE)
+    embedder = await shared.embedder()
     metrics = shared.metrics
     extractor = extractor_of(
         shared.settings, await shared.http(), measured=lambda provider: MeasuredProvider(provider, metrics)

@@ -124,7 +124,7 @@ _ASSERTIONS: Final[LiteralString] = (
            e.stance, e.amends, e.amends_value, e.valid_from, e.valid_to, e.day, e.expires_at,
            e.confidence, e.importance, e.category, e.asserted_by, e.message_ids, e.method, e.known_as,
            e.content, e.excerpt, e.model,
-           e.spec_version, e.reasoning
+           e.spec_version, e.reasoning, e.aliases, e.topics
       FROM (SELECT slot FROM affected
              UNION
             SELECT '"""  # noqa: S608 - literals alone

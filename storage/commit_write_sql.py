@@ -19,12 +19,14 @@ ADD_ASSERTIONS: Final[LiteralString] = """
         (user_id, tenant_id, avatar_id, assertion_id, session_id, generation, position, said_at, slot,
          value, norm, stance, amends, amends_value, valid_from, valid_to, day, expires_at, confidence,
          importance, category, content,
-         asserted_by, message_ids, excerpt, method, model, spec_version, reasoning, claim_id, known_as)
+         asserted_by, message_ids, excerpt, method, model, spec_version, reasoning, claim_id, known_as,
+         aliases, topics)
     SELECT user_id, tenant_id, avatar_id, assertion_id, session_id, generation, position, said_at, slot,
            value, norm,
            stance, amends, amends_value, valid_from, valid_to, day, expires_at, confidence, importance,
            category, content,
-           asserted_by, message_ids, excerpt, method, model, spec_version, reasoning, claim_id, known_as
+           asserted_by, message_ids, excerpt, method, model, spec_version, reasoning, claim_id, known_as,
+           aliases, topics
       FROM json_to_recordset(%(assertions)s::json) AS a
            (user_id uuid, tenant_id text, avatar_id uuid, assertion_id uuid, session_id uuid,
             generation text,
@@ -32,7 +34,7 @@ ADD_ASSERTIONS: Final[LiteralString] = """
             amends_value text, valid_from timestamptz, valid_to timestamptz, day date, expires_at timestamptz,
             confidence double precision, importance double precision, category text, content text,
             asserted_by text, message_ids text[], excerpt text, method text, model text, spec_version text,
-            reasoning text, claim_id uuid, known_as uuid)
+            reasoning text, claim_id uuid, known_as uuid, aliases text[], topics text[])
         ON CONFLICT DO NOTHING
 """
 
@@ -86,7 +88,7 @@ PUT_FACTS: Final[LiteralString] = """
          merged_into, names,
          source_message_ids, asserted_by, extraction_method, model, spec_version, reasoning, valid_from,
          valid_to,
-         told_status, revision)
+         told_status, revision, aliases, topics)
     SELECT fact_id, user_id, avatar_id, category, fact_key, fact_value, confidence, status,
            source_session_id,
            source_excerpt, dedup_hash, created_at, updated_at, deleted_at, tenant_id, slot, mode, norm,
@@ -95,7 +97,7 @@ PUT_FACTS: Final[LiteralString] = """
            merged_into, names,
            source_message_ids, asserted_by, extraction_method, model, spec_version, reasoning, valid_from,
            valid_to,
-           told_status, revision
+           told_status, revision, aliases, topics
       FROM json_to_recordset(%(facts)s::json) AS g
            (fact_id uuid, user_id uuid, avatar_id uuid, category text, fact_key text, fact_value text,
             confidence real, status text, source_session_id uuid, source_excerpt text, dedup_hash text,
@@ -106,7 +108,7 @@ PUT_FACTS: Final[LiteralString] = """
             merged_into uuid, names uuid[], source_message_ids text[], asserted_by text,
             extraction_method text,
             model text, spec_version text, reasoning text, valid_from timestamptz, valid_to timestamptz,
-            told_status text, revision bigint)
+            told_status text, revision bigint, aliases text[], topics text[])
         ON CONFLICT (user_id, tenant_id, avatar_id, fact_id) DO UPDATE
        SET category = excluded.category, fact_key = excluded.fact_key, fact_value = excluded.fact_value,
            confidence = excluded.confidence, status = excluded.status,
@@ -123,7 +125,8 @@ PUT_FACTS: Final[LiteralString] = """
            extraction_method = excluded.extraction_method, model = excluded.model,
            spec_version = excluded.spec_version, reasoning = excluded.reasoning,
            valid_from = excluded.valid_from,
-           valid_to = excluded.valid_to, told_status = excluded.told_status, revision = excluded.revision
+           valid_to = excluded.valid_to, told_status = excluded.told_status, revision = excluded.revision,
+           aliases = excluded.aliases, topics = excluded.topics
 """
 
 ADD_VERSIONS: Final[LiteralString] = """
@@ -145,7 +148,8 @@ PUT_RECALL: Final[LiteralString] = """
                (user_id uuid, tenant_id text, avatar_id uuid, id uuid, status smallint, category text,
                 fact_key text, content text, tokens text[], dl int, text_id uuid,
                 importance double precision,
-                confidence double precision, reinforced int, valid_from timestamptz, expires_at timestamptz)
+                confidence double precision, reinforced int, valid_from timestamptz, expires_at timestamptz,
+                topics text[])
     ), hidden AS (
         DELETE FROM lis.recall AS r
          USING given AS g
@@ -157,10 +161,10 @@ PUT_RECALL: Final[LiteralString] = """
     )
     INSERT INTO lis.recall AS r
         (user_id, tenant_id, avatar_id, id, kind, status, category, fact_key, content, dl, tsv, embedding,
-         importance, confidence, reinforced, valid_from, expires_at)
+         importance, confidence, reinforced, valid_from, expires_at, topics)
     SELECT g.user_id, g.tenant_id, g.avatar_id, g.id, 0, g.status, g.category, g.fact_key, g.content, g.dl,
            array_to_tsvector(g.tokens), v.embedding, g.importance, g.confidence, g.reinforced, g.valid_from,
-           g.expires_at
+           g.expires_at, g.topics
       FROM given AS g
       LEFT JOIN LATERAL (
             SELECT t.embedding
@@ -177,7 +181,8 @@ PUT_RECALL: Final[LiteralString] = """
            content = excluded.content, dl = excluded.dl, tsv = excluded.tsv, embedding = excluded.embedding,
            importance = excluded.importance, confidence = excluded.confidence,
            reinforced = excluded.reinforced,
-           valid_from = excluded.valid_from, expires_at = excluded.expires_at, updated_at = now()
+           valid_from = excluded.valid_from, expires_at = excluded.expires_at, topics = excluded.topics,
+           updated_at = now()
 """
 
 PUT_PENDING: Final[LiteralString] = """

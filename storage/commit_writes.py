@@ -174,7 +174,7 @@ class Writes:
         ]
 
     def _recall_row(self, fact: FactRow, language: str | None) -> Row:
-        words = self.tokenizer(fact.content, language)
+        words = self.tokenizer(" ".join((fact.content, fact.fact_key, *fact.aliases)), language)
         slot = slot_from_text(fact.slot)
         return {
             "user_id": fact.user_id,
@@ -193,6 +193,7 @@ class Writes:
             "reinforced": fact.reinforced,
             "valid_from": fact.valid_from,
             "expires_at": fact.expires_at,
+            "topics": fact.topics,
         }
 
     def _vector_params(self) -> dict[str, object]:

@@ -62,6 +62,8 @@ def assertion_row(one: Assertion) -> Row:
         "reasoning": one.reasoning,
         "claim_id": claim_id(one.scope, one.claim),
         "known_as": one.known_as,
+        "aliases": one.aliases,
+        "topics": one.topics,
     }
 
 
@@ -93,6 +95,8 @@ def assertion_from_row(scope: Scope, row: Mapping[str, Any]) -> Assertion:
         model=row["model"],
         spec_version=row["spec_version"],
         reasoning=row["reasoning"],
+        aliases=tuple(row["aliases"]),
+        topics=tuple(row["topics"]),
     )
 
 

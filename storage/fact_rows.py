@@ -17,7 +17,8 @@ FACT_COLUMNS: Final[LiteralString] = """
     f.source_excerpt, f.dedup_hash, f.slot, f.mode, f.norm, f.content, f.importance, f.reinforced,
     f.first_said_at, f.last_said_at, f.valid_from, f.valid_to, f.valid, f.expires_at, f.superseded_by,
     f.merged_into, f.names, f.asserted_by, f.extraction_method, f.model, f.spec_version, f.reasoning,
-    f.revision, f.told_status, f.created_at, f.updated_at, f.last_seen_at, f.deleted_at
+    f.revision, f.told_status, f.created_at, f.updated_at, f.last_seen_at, f.deleted_at,
+    f.aliases, f.topics
 """
 
 
@@ -33,6 +34,8 @@ def fact_from_row(row: Mapping[str, Any]) -> FactRow:
             "told_status": Status(told) if told is not None else None,
             "names": frozenset(row["names"]),
             "source_message_ids": tuple(row["source_message_ids"]),
+            "aliases": tuple(row["aliases"]),
+            "topics": tuple(row["topics"]),
             "source_session_id": row["source_session_id"] or "",
             "source_excerpt": row["source_excerpt"] or "",
             "intervals": tuple((one.lower, one.upper) for one in row["valid"]),
@@ -82,6 +85,8 @@ def fact_row(fact: FactRow) -> Row:
         "updated_at": fact.updated_at,
         "last_seen_at": fact.last_seen_at,
         "deleted_at": fact.deleted_at,
+        "aliases": fact.aliases,
+        "topics": fact.topics,
     }
 
 

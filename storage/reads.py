@@ -19,7 +19,8 @@ from storage.fact_rows import FACT_COLUMNS, fact_from_row
 from storage.job_rows import JOB_COLUMNS, job_from_row
 from storage.pool import Database
 
-_USER: Final[LiteralString] = """
+# The beginning of a statement: whoever is asked about; nobody for an external id never seen.
+PERSON = """
     WITH person AS MATERIALIZED (
         SELECT coalesce(
                    %(user_id)s::uuid,
@@ -30,10 +31,8 @@ _USER: Final[LiteralString] = """
     )
 """
 
-_RANKED: Final[LiteralString] = """
-    SELECT u.user_id,
-           (SELECT json_agg(f ORDER BY f.confidence DESC, f.last_said_at DESC, f.fact_id)
-              FROM ranked AS f) AS facts,
+# A column of a statement: what ended and is not remembered yet, of the person ``u``.
+PENDING = """
            (SELECT json_agg(json_build_object('session_id', j.session_id, 'status', j.status)
                             ORDER BY j.queued_at, j.session_id)
               FROM lis.extraction_jobs AS j
@@ -44,11 +43,21 @@ _RANKED: Final[LiteralString] = """
                AND j.avatar_id = %(avatar_id)s
                AND j.generation = s.serving_generation
                AND j.status IN ('queued', 'running', 'retrying')) AS pending
-      FROM person AS u
 """
 
+_RANKED: Final[LiteralString] = (
+    """
+    SELECT u.user_id,
+           (SELECT json_agg(f ORDER BY f.confidence DESC, f.last_said_at DESC, f.fact_id)
+              FROM ranked AS f) AS facts,"""  # noqa: S608 - literals alone
+    + PENDING
+    + """
+      FROM person AS u
+"""
+)
+
 RANKED_NOW: Final[LiteralString] = (
-    _USER  # noqa: S608 - literals alone
+    PERSON  # noqa: S608 - literals alone
     + """, ranked AS (
         SELECT f.fact_id, f.category, f.fact_key, f.fact_value, f.confidence, f.last_said_at
           FROM person AS u
@@ -66,7 +75,7 @@ RANKED_NOW: Final[LiteralString] = (
 )
 
 RANKED_AS_OF: Final[LiteralString] = (
-    _USER  # noqa: S608 - literals alone
+    PERSON  # noqa: S608 - literals alone
     + """, ranked AS (
         SELECT f.fact_id, f.category, f.fact_key, f.fact_value, f.confidence, f.last_said_at
           FROM person AS u
@@ -86,7 +95,7 @@ RANKED_AS_OF: Final[LiteralString] = (
 )
 
 LIST_FACTS: Final[LiteralString] = (
-    _USER  # noqa: S608 - literals alone
+    PERSON  # noqa: S608 - literals alone
     + """
     SELECT """
     + FACT_COLUMNS
@@ -154,16 +163,13 @@ class PostgresReads:
         self, tenant_id: str, user: UserRef, avatar_id: UUID, *, limit: int, as_of: datetime | None
     ) -> RankedRead:
         """Return the facts of a scope by (confidence, last said), best first, and its pending sessions."""
-        params = {**_person(tenant_id, user), "avatar_id": avatar_id, "limit": limit, "as_of": as_of}
+        params = {**person(tenant_id, user), "avatar_id": avatar_id, "limit": limit, "as_of": as_of}
         rows = await self._rows(RANKED_NOW if as_of is None else RANKED_AS_OF, params)
         row = rows[0]
         return RankedRead(
             user_id=row["user_id"],
             facts=tuple(_ranked(one) for one in row["facts"] or ()),
-            pending=tuple(
-                PendingSession(session_id=UUID(one["session_id"]), status=one["status"])
-                for one in row["pending"] or ()
-            ),
+            pending=pending_of(row["pending"]),
         )
 
     async def facts(self, query: FactsQuery) -> FactPage:
@@ -176,7 +182,7 @@ class PostgresReads:
         rows = await self._rows(
             LIST_FACTS,
             {
-                **_person(query.tenant_id, query.user),
+                **person(query.tenant_id, query.user),
                 "avatar_id": query.avatar_id,
                 "statuses": sorted(query.statuses) or None,
                 "categories": sorted(query.categories) or None,
@@ -210,12 +216,20 @@ class PostgresReads:
             return await cursor.fetchall()
 
 
-def _person(tenant_id: str, user: UserRef) -> dict[str, Any]:
+def person(tenant_id: str, user: UserRef) -> dict[str, Any]:
+    """Return the parameters of ``PERSON``."""
     return {
         "tenant_id": tenant_id,
         "user_id": user.user_id,
         "external_user_id": user.external_user_id if user.user_id is None else None,
     }
+
+
+def pending_of(rows: Sequence[Mapping[str, Any]] | None) -> tuple[PendingSession, ...]:
+    """Read the sessions of ``PENDING``."""
+    return tuple(
+        PendingSession(session_id=UUID(one["session_id"]), status=one["status"]) for one in rows or ()
+    )
 
 
 def _ranked(row: Mapping[str, Any]) -> RankedFact:

@@ -102,6 +102,8 @@ class Assertion:
     model: str | None = field(default=None, compare=False, repr=False)
     spec_version: str | None = field(default=None, compare=False, repr=False)
     reasoning: str = field(default="", compare=False, repr=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    topics: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     norm: str = field(init=False, compare=False, repr=False)
     effect: Stance = field(init=False, compare=False, repr=False)

@@ -63,6 +63,8 @@ class FactRow:
     model: str | None
     spec_version: str | None
     reasoning: str
+    aliases: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
 
     revision: int = field(default=1, compare=False)
     told_status: Status | None = field(default=None, compare=False)
@@ -127,7 +129,14 @@ def row_of(fact: Fact, scope: Scope, evidence: Mapping[UUID, Assertion]) -> Fact
         model=source.model,
         spec_version=source.spec_version,
         reasoning=source.reasoning,
+        aliases=_kept(evidence[one].aliases for one in fact.evidence),
+        topics=_kept(evidence[one].topics for one in fact.evidence),
     )
+
+
+def _kept(given: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what every statement of a fact gave it, in an order that no arrival changes."""
+    return tuple(sorted({one for several in given for one in several}))
 
 
 def dedup_hash(avatar_id: str, fact_key: str, norm: str) -> str:

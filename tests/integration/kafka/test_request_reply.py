@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -19,8 +19,10 @@ from consumers.responder import Responder, ResponderSettings
 from domain.answer_query import FactsQuery
 from domain.errors import NotFoundError, StorageUnavailableError
 from domain.events import JobChanged
+from domain.gather_context import Gathered
 from domain.injection import Injection, InjectionRequest
 from domain.jobs import Job, JobStatus
+from domain.search_memory import FoundFact, SearchRequest
 from domain.stores import FactPage
 from producers.client import MemoryClient
 from producers.client_errors import (
@@ -65,6 +67,12 @@ class Memory:
 
     async def facts(self, query: FactsQuery) -> FactPage:
         return FactPage(items=(), next_cursor=f"{query.limit}")
+
+    async def search(self, request: SearchRequest) -> Sequence[FoundFact]:
+        return ()
+
+    async def context(self, request: SearchRequest) -> Gathered:
+        return Gathered(user_id=None, core=(), relevant=(), pending=())
 
 
 class Served:
@@ -111,6 +119,10 @@ def job(session_id: UUID, status: JobStatus = JobStatus.COMPLETED) -> Job:
     )
 
 
+def _answers(memory: Memory) -> QueryAnswers:
+    return QueryAnswers(memory, search=memory.search, context=memory.context, char_budget=2_000)
+
+
 @asynccontextmanager
 async def serving(connection: KafkaConnection, topics: Topics, session_ms: int) -> AsyncGenerator[Served]:
     served = Served(connection, topics, Memory())
@@ -118,7 +130,7 @@ async def serving(connection: KafkaConnection, topics: Topics, session_ms: int) 
     async with Producer(connection) as producer:
         replies = Replies(producer)
         injections = RequestHandler(InjectionAnswers(served.memory), replies, on_answered=served.note)
-        queries = RequestHandler(QueryAnswers(served.memory), replies, on_answered=served.note)
+        queries = RequestHandler(_answers(served.memory), replies, on_answered=served.note)
         responder = Responder(
             connection,
             {topics.injection_requests: injections, topics.queries: queries},

@@ -11,6 +11,7 @@ from psycopg import AsyncConnection
 
 import storage
 from storage.migrate import load_migrations
+from storage.search_sql import SLOTS, search_statement
 
 pytestmark = [pytest.mark.anyio, pytest.mark.integration]
 
@@ -64,6 +65,12 @@ def statements() -> Iterator[tuple[str, str]]:
 
 STATEMENTS: Final = {
     name: text for name, text in statements() if re.match(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b", text)
+} | {
+    f"search_sql.search_statement({slots}, {', '.join(how) or 'now'})": search_statement(
+        slots, **dict.fromkeys(how, True)
+    )
+    for slots in SLOTS[:2]
+    for how in ((), ("as_of",), ("categories", "topics"))
 }
 
 

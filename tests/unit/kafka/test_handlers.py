@@ -14,13 +14,11 @@ from consumers.conversation_messages import MessagePostedHandler
 from consumers.conversation_replay import ConversationReplayHandler
 from consumers.extraction_jobs import ExtractionJobHandler
 from consumers.failures import Handled
-from consumers.injection_requested import InjectionAnswers
 from consumers.requests import error_reply
 from consumers.translation import Repair, Repairs
 from domain.arrivals import Acceptance, EndedConversation, Origin, PostedMessage, Verdict
 from domain.errors import InvalidInputError, StorageUnavailableError
 from domain.extract_session import Ending
-from domain.injection import Injection, InjectionRequest
 from domain.jobs import JobError, JobKind, JobOrder
 from domain.outbox import Headers, RawRecord
 
@@ -303,16 +301,6 @@ async def test_a_trace_header_that_is_none_is_not_carried_on(told: bytes) -> Non
 
     carried = (intake.conversations[0], extraction.done[0][0])
     assert {(one.traceparent, one.correlation_id) for one in carried} == {(None, None)}
-
-
-async def test_a_mode_of_injection_that_is_not_served_is_refused_and_not_answered_with_another() -> None:
-    async def build(request: InjectionRequest) -> Injection:
-        raise AssertionError(request)
-
-    body = {"external_user_id": "ana", "mode": "relevant", "query": "where does she live"}
-
-    with pytest.raises(InvalidInputError, match=r"^mode: expected ranked$"):
-        await InjectionAnswers(build)(record(body))
 
 
 def test_a_reply_never_quotes_a_bug() -> None:

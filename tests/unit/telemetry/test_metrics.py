@@ -54,6 +54,7 @@ def test_every_metric_is_named_by_thing_and_unit_and_explained() -> None:
         "connections",
         "requests",
         "leaders",
+        "awaited",
         "build",
     )
 
