@@ -1,4 +1,4 @@
-"""The statement of a search: one pass over the rows of one scope (docs/architecture/retrieval.md, "The statement").
+"""The statement of a search, one pass over a scope (docs/architecture/retrieval.md, "The statement").
 
 The words of a query are slots of the statement, so that a query of three words and one of four are the same
 prepared statement. Frequencies, number and mean length are those of the rows of this user alone.
