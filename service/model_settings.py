@@ -95,8 +95,10 @@ class ModelSettings(SettingsGroup):
     """Time that the embedder has for one answer."""
     embedding_required: bool = True
     """Whether a job waits for the embedder; otherwise facts are stored without a vector and get it later."""
+    memory_judge_distance: Annotated[float, Field(ge=0, le=2)] = 0.3
+    """Distance up to which two values of a slot are put to a model as perhaps one; it decides nothing."""
     memory_dedup_embedding_limit: Count = 5
-    """How many near texts are looked at for one fact."""
+    """How many near values are put to a model for one value in one call."""
     memory_dedup_embedding_threshold: Annotated[float, Field(ge=0, le=2)] | None = None
     """Distance below which two texts may say the same. Unset: the embedder's own."""
 

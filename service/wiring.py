@@ -20,6 +20,7 @@ from clients.llm.chain import Patience, ProviderChain
 from clients.llm.extractor import ModelExtractor
 from clients.llm.gemini import GeminiProvider, content_path
 from clients.llm.generate import GenerateProvider
+from clients.llm.judge import ModelJudge
 from clients.llm.openai import CHAT_PATH, OpenAIProvider
 from clients.llm.prompt import ExtractionPrompt
 from clients.llm.provider import Provider
@@ -27,10 +28,11 @@ from clients.stemming import SnowballStemmer
 from consumers.worker_shares import Bounds, WorkerShares
 from domain.errors import InvalidInputError
 from domain.extract_session import ExtractionLimits
+from domain.judging import AskJudge
 from domain.memory.gists import Gists
 from domain.memory.timeline import Rules
 from domain.model_fallback import FallbackExtractor, ModelFallback
-from domain.ports import EmbedderInfo, Extractor
+from domain.ports import EmbedderInfo, Extractor, Judge
 from domain.rules.extractor import RuleExtractor
 from domain.validation import Policy
 from producers.connection import KafkaConnection
@@ -201,18 +203,25 @@ def embedder_of(settings: Settings, http: httpx.AsyncClient) -> ServiceEmbedder:
     return (TeiEmbedder if is_tei else OpenAIEmbedder)(endpoint=endpoint, info=info)
 
 
-def extractor_of(
+def model_chain_of(
     settings: Settings, http: httpx.AsyncClient, *, measured: Callable[[Provider], Provider]
-) -> Extractor:
-    """Return the models in their order, each ``measured``, with the rules behind them, or rules alone."""
+) -> ProviderChain | None:
+    """Return the models in their order, each ``measured``; None where none is set."""
+    providers = [measured(_provider(one, settings, http)) for one in settings.providers]
+    if not providers:
+        return None
+    return ProviderChain(providers=providers, patience=Patience(timeout=settings.memory_llm_timeout_sec))
+
+
+def extractor_of(settings: Settings, chain: ProviderChain | None) -> Extractor:
+    """Return the models of ``chain`` with the rules behind them, or rules alone."""
     vocabulary = vocabulary_of(settings)
     rules = RuleExtractor(
         vocabulary=vocabulary,
         languages=FastTextLanguageGuesser(),
         rules=rules_beside(settings, vocabulary),
     )
-    providers = [measured(_provider(one, settings, http)) for one in settings.providers]
-    if not providers:
+    if chain is None:
         rules.load("en")
         return rules
     prompt = ExtractionPrompt(
@@ -220,9 +229,27 @@ def extractor_of(
         temperature=settings.memory_llm_temperature,
         max_tokens=settings.memory_llm_max_tokens,
     )
-    chain = ProviderChain(providers=providers, patience=Patience(timeout=settings.memory_llm_timeout_sec))
     model = ModelExtractor(chain=chain, prompt=prompt)
     return FallbackExtractor(model=model, rules=rules, mode=ModelFallback(settings.memory_model_fallback))
+
+
+def judge_of(settings: Settings, chain: ProviderChain) -> ModelJudge:
+    """Return the judge that asks the models of ``chain``."""
+    return ModelJudge(
+        chain=chain,
+        temperature=settings.memory_consolidation_temperature,
+        max_tokens=settings.memory_consolidation_max_tokens,
+    )
+
+
+def ask_judge_of(settings: Settings, judge: Judge) -> AskJudge:
+    """Return what puts open questions to ``judge``, as far apart and as many as is set."""
+    return AskJudge(
+        judge=judge,
+        gist=Gists(SnowballStemmer()),
+        distance=settings.memory_judge_distance,
+        nearest=settings.memory_dedup_embedding_limit,
+    )
 
 
 def _provider(one: ModelProvider, settings: Settings, http: httpx.AsyncClient) -> Provider:
