@@ -130,7 +130,9 @@ async def test_more_than_one_call_can_hold_is_asked_next_as_long_as_answers_come
     judge = ScriptedJudge(Compatible())
     owed = True
 
-    while owed:
+    for _ in range(len(values)):
+        if not owed:
+            break
         known = KnownClaims(vectors=likes(*values), answered=answered)  # type: ignore[arg-type]
         found = await asking(judge)(SCOPE, likes(*values), known)
         answered |= {frozenset(claim_id(SCOPE, one) for one in judged.pair) for judged in found.judgements}
