@@ -86,6 +86,14 @@ class Usage:
     tokens_in: int = 0
     tokens_out: int = 0
 
+    def plus(self, other: "Usage") -> "Usage":
+        """Return what both cost."""
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowCandidates:

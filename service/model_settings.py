@@ -58,6 +58,10 @@ class ModelSettings(SettingsGroup):
     """Temperature of an extraction."""
     memory_llm_max_tokens: Count = 1024
     """Longest answer of an extraction."""
+    memory_extraction_hints: bool = False
+    """Whether a long conversation about several things is read twice: first for who and what it speaks of."""
+    memory_llm_small: bool = False
+    """The models are small ones: they are sent the user's turns alone, asked for less, and read once."""
     memory_consolidation_temperature: Temperature = 0.1
     """Temperature of a judgement."""
     memory_consolidation_max_tokens: Count = 256

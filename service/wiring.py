@@ -22,7 +22,7 @@ from clients.llm.gemini import GeminiProvider, content_path
 from clients.llm.generate import GenerateProvider
 from clients.llm.judge import ModelJudge
 from clients.llm.openai import CHAT_PATH, OpenAIProvider
-from clients.llm.prompt import ExtractionPrompt
+from clients.llm.prompt import ExtractionPrompt, OverviewPrompt
 from clients.llm.provider import Provider
 from clients.stemming import SnowballStemmer
 from consumers.worker_shares import Bounds, WorkerShares
@@ -44,6 +44,8 @@ from service.settings import Settings
 
 _MS_PER_HOUR: Final = 3_600_000
 _DEFAULT_DISTANCE: Final = 0.1
+_MOST_MEMORIES: Final = 24
+_MOST_OF_A_SMALL_MODEL: Final = 12
 _REMOTE_MAX_CHARS: Final = 2_000
 _CLOSING_S: Final = 5.0
 _CLOSING_SHARE: Final = 0.25
@@ -228,8 +230,12 @@ def extractor_of(settings: Settings, chain: ProviderChain | None) -> Extractor:
         vocabulary=vocabulary,
         temperature=settings.memory_llm_temperature,
         max_tokens=settings.memory_llm_max_tokens,
+        user_turns_only=settings.memory_llm_small,
+        max_memories=_MOST_OF_A_SMALL_MODEL if settings.memory_llm_small else _MOST_MEMORIES,
     )
-    model = ModelExtractor(chain=chain, prompt=prompt)
+    has_hints = settings.memory_extraction_hints and not settings.memory_llm_small
+    overview = OverviewPrompt(temperature=settings.memory_llm_temperature) if has_hints else None
+    model = ModelExtractor(chain=chain, prompt=prompt, overview=overview)
     return FallbackExtractor(model=model, rules=rules, mode=ModelFallback(settings.memory_model_fallback))
 
 
