@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -21,12 +21,14 @@ from domain.errors import (
     UnreadableAnswerError,
 )
 from domain.jobs import Claim, JobError, JobKind, JobOrder, JobOutcome
+from domain.judging import AskJudge, Judging, KnownClaims, can_raise
 from domain.memory.assertions import Assertion
 from domain.memory.evidence import assertions_of
 from domain.memory.sentences import claim_sentence
 from domain.memory.stances import Stance
 from domain.outbox import RawRecord
 from domain.ports import Clock, Embedder, Extractor, WindowCandidates
+from domain.replays import ReplayMode
 from domain.stores import Extracted, JobStore
 from domain.validation import Dropped, Kept, Pending, Policy, check, masked
 from domain.windows import Window, window_digest, windows_of
@@ -65,7 +67,7 @@ class ExtractionLimits:
 class ExtractSession:
     """Turn a due job into committed memory, once; what cannot be done now is given back."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what one process works with
         self,
         *,
         jobs: JobStore,
@@ -74,7 +76,9 @@ class ExtractSession:
         policy: Policy,
         limits: ExtractionLimits,
         clock: Clock,
+        ask_judge: AskJudge | None = None,
     ) -> None:
+        self._ask_judge = ask_judge
         self._jobs = jobs
         self._extractor = extractor
         self._embedder = embedder
@@ -94,7 +98,10 @@ class ExtractSession:
             case JobKind.FOLD:
                 await self._jobs.refold(order)
                 return Ending.DONE
-            case JobKind.JUDGE | JobKind.FOLLOW_UP:
+            case JobKind.JUDGE:
+                await self._judge(order)
+                return Ending.DONE
+            case JobKind.FOLLOW_UP:
                 raise PermanentError(f"jobs of kind {order.kind} are not known to this version")
             case unreachable:
                 assert_never(unreachable)
@@ -180,13 +187,15 @@ class ExtractSession:
         assertions = assertions_of(claim.scope, claim.session.session_id, claim.order.generation, kept)
         answers = {digest: answer for digest, _, answer in read}
         vectors = await self._vectors(claim, assertions, answers)
-        outcome = _outcome([answer for _, _, answer in read], dropped)
+        judging = await self._judging(claim, assertions, vectors, is_away=_is_degraded(answers.values()))
+        outcome = _outcome([answer for _, _, answer in read], dropped, judging)
         extracted = Extracted(
             assertions=tuple(assertions),
             windows={digest: answer for digest, answer in answers.items() if not answer.degraded},
             vectors=vectors,
             model=self._embedder.info.model,
             dropped=dropped,
+            judging=judging,
         )
         await self._jobs.commit(claim, extracted, outcome)
 
@@ -235,6 +244,39 @@ class ExtractSession:
                 raise
             return {}
 
+    async def _judging(
+        self,
+        claim: Claim,
+        assertions: Sequence[Assertion],
+        vectors: Mapping[str, bytes],
+        *,
+        is_away: bool,
+    ) -> Judging:
+        """Ask what the session's claims raise; a shadow raises nothing, since its answers would be served."""
+        raised = {
+            one.claim: vectors.get(claim_sentence(one.claim))
+            for one in assertions
+            if one.stance is not Stance.FORGETS
+        }
+        if self._ask_judge is None or claim.replay_mode is ReplayMode.SHADOW or not can_raise(raised):
+            return Judging()
+        slots = {one.slot for one in raised}
+        known = (
+            await self._jobs.known_claims(claim.scope, slots, beside=claim.session.session_id)
+            if claim.has_memory
+            else KnownClaims()
+        )
+        return await self._ask_judge(claim.scope, raised, known, ask=not is_away)
+
+    async def _judge(self, order: JobOrder) -> None:
+        """Ask what a session left open, because the judge was away or others spoke at the same time."""
+        raised = await self._jobs.claims_of_session(order) if self._ask_judge is not None else {}
+        if self._ask_judge is None or not can_raise(raised):
+            return
+        scope = order.scope
+        known = await self._jobs.known_claims(scope, {one.slot for one in raised})
+        await self._jobs.commit_judging(order, await self._ask_judge(scope, raised, known))
+
     async def _fail(self, claim: Claim, record: RawRecord, error: JobError) -> Ending:
         if claim.attempt >= self._limits.attempts:
             return await self._bury(claim, record, error)
@@ -253,13 +295,20 @@ class ExtractSession:
         return Ending.PUT_BACK
 
 
-def _outcome(answers: Sequence[WindowCandidates], dropped: Mapping[str, int]) -> JobOutcome:
+def _is_degraded(answers: Iterable[WindowCandidates]) -> bool:
+    return any(answer.degraded for answer in answers)
+
+
+def _outcome(answers: Sequence[WindowCandidates], dropped: Mapping[str, int], judging: Judging) -> JobOutcome:
+    usages = [*(answer.usage for answer in answers), judging.usage]
     return JobOutcome(
         candidates_dropped=dropped,
         windows=len(answers),
-        model_calls=sum(answer.usage.model_calls for answer in answers),
-        tokens_in=sum(answer.usage.tokens_in for answer in answers),
-        tokens_out=sum(answer.usage.tokens_out for answer in answers),
+        model_calls=sum(usage.model_calls for usage in usages),
+        questions_asked=judging.asked,
+        judgements=len(judging.judgements),
+        tokens_in=sum(usage.tokens_in for usage in usages),
+        tokens_out=sum(usage.tokens_out for usage in usages),
         provider=answers[-1].provider if answers else "rules",
-        degraded=any(answer.degraded for answer in answers),
+        degraded=_is_degraded(answers),
     )

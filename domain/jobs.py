@@ -78,6 +78,11 @@ class JobOrder:
     traceparent: str | None = None
     correlation_id: str | None = None
 
+    @property
+    def scope(self) -> Scope:
+        """Whose memory the job is about."""
+        return Scope(tenant=self.tenant_id, user=str(self.user_id), avatar=str(self.avatar_id))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -86,6 +91,7 @@ class Claim:
     ``message_count`` is how many messages are waited for: what an end without messages of its own announced.
     ``content_digest`` is of what the session said when it was read.
     ``takeovers`` counts how often in a row a worker was lost with this job, without any progress of it.
+    ``has_memory`` is False where nothing is stored in the scope yet.
     ``kept`` has the candidates of windows that were read before, by ``domain.windows.window_digest``.
     """
 
@@ -101,6 +107,7 @@ class Claim:
     replay_mode: ReplayMode | None = None
     takeovers: int = 0
     kept: Mapping[str, WindowCandidates] = field(default_factory=dict)
+    has_memory: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +121,8 @@ class JobOutcome:
     candidates_dropped: Mapping[str, int] = field(default_factory=dict)
     windows: int = 0
     model_calls: int = 0
+    questions_asked: int = 0
+    judgements: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     provider: str = "rules"

@@ -6,22 +6,17 @@ at all is unreadable, and unreadable is a failure. "Nothing to remember" counts 
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from domain.answer_json import Broken, outermost_values
 from domain.errors import UnreadableAnswerError
-from domain.lenient_json import BrokenJsonError, read_json
 from domain.text_cleaning import clean
 
 MAX_MEMORIES: Final = 200
-MAX_ANSWER_CHARS: Final = 400_000
 
 _LONGEST: Final = 600
-_THOUGHTS: Final = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_OPENING: Final = re.compile(r"[{\[]")
-_LOOKS_LIKE_JSON: Final = re.compile(r"[{\[]\s*(?:[\"'\u201c{\[\]}]|$)|\{\s*[A-Za-z_]\w*\s*:")
-_MAX_STARTS: Final = 200
 _NOTHING: Final = re.compile(
     r"\s*(?:null|none|n/?a|undefined|unknown|not (?:specified|mentioned|provided|given))\b"
     r"(?:\s*[(.,;:-].*)?\s*$",
@@ -70,9 +65,7 @@ def read_answer(text: str) -> ModelAnswer:
     Raises:
         UnreadableAnswerError: nothing in ``text`` can be read as an answer.
     """
-    if len(text) > MAX_ANSWER_CHARS:
-        raise UnreadableAnswerError("the answer is too long to be one")
-    wrapper = _wrapper(_THOUGHTS.sub(" ", text))
+    wrapper = _wrapper(text)
     listed = _listed(wrapper)
     memories = tuple(memory for item in listed if (memory := _memory(item)) is not None)
     if not memories and (listed or not _says_nothing(wrapper)):
@@ -91,8 +84,8 @@ def _wrapper(text: str) -> Mapping[str, object]:
     found: Mapping[str, object] | None = None
     bare: list[object] = []
     broken = False
-    for value in _values(text):
-        if isinstance(value, _Broken):
+    for value in outermost_values(text):
+        if isinstance(value, Broken):
             found, broken = None, True
         elif (whole := _whole(value)) is not None:
             found, broken = whole, False
@@ -117,33 +110,6 @@ def _bare(value: object) -> list[object]:
     """Return the memories of ``value`` that stand there without the object around them."""
     items = value if isinstance(value, list) else [value]
     return items if all(isinstance(item, dict) and _is_memory(item) for item in items) else []
-
-
-class _Broken:
-    """Stands for JSON that begins and cannot be read."""
-
-
-def _values(text: str) -> Iterator[object]:
-    """Yield each outermost object and list of ``text``, and a mark for each that is broken."""
-    at = 0
-    for _ in range(_MAX_STARTS):
-        opening = _OPENING.search(text, at)
-        if opening is None:
-            return
-        try:
-            value, at = read_json(text, opening.start())
-        except BrokenJsonError:
-            at = opening.end()
-            yield from _marked(text, opening.start())
-        else:
-            yield value
-    yield _Broken()
-
-
-def _marked(text: str, start: int) -> Iterator[_Broken]:
-    """Yield a mark unless the bracket at ``start`` belongs to prose."""
-    if _LOOKS_LIKE_JSON.match(text, start):
-        yield _Broken()
 
 
 def _is_wrapper(value: Mapping[str, object]) -> bool:

@@ -1,11 +1,13 @@
 """What the use cases need from outside, as protocols. Adapters: ``storage/`` and ``clients/``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from domain.candidates import Candidate
+from domain.memory.assertions import Verdict
+from domain.memory.questions import Question
 from domain.windows import Window
 
 
@@ -84,6 +86,14 @@ class Usage:
     tokens_in: int = 0
     tokens_out: int = 0
 
+    def plus(self, other: "Usage") -> "Usage":
+        """Return what both cost."""
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowCandidates:
@@ -105,5 +115,28 @@ class Extractor(Protocol):
             ModelUnavailableError: no provider could be reached.
             UnreadableAnswerError: providers answered, none of them readably.
             ModelRefusedError: every provider refused for good.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a judge could tell; a question without a verdict stays open."""
+
+    verdicts: Mapping[Question, Verdict]
+    usage: Usage = Usage()
+    judge: str = ""
+
+
+class Judge(Protocol):
+    """Tells how two values of one slot relate."""
+
+    async def judge(self, questions: Sequence[Question]) -> Judged:
+        """Answer ``questions``, all in one call; ``Merge`` only with a text that both sides bear out.
+
+        Raises:
+            ModelUnavailableError: nobody could be reached.
+            UnreadableAnswerError: somebody answered, and not readably.
+            ModelRefusedError: refused for good.
         """
         ...

@@ -5,7 +5,7 @@ Every method is one unit of work: it commits or leaves nothing. Errors of the da
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -14,8 +14,10 @@ from domain.arrivals import Acceptance, EndedConversation, PostedMessage
 from domain.conversation import NIL_AVATAR, UserRef
 from domain.injection import RankedRead
 from domain.jobs import Claim, Job, JobError, JobOrder, JobOutcome
-from domain.memory.assertions import Assertion
+from domain.judging import Judging, KnownClaims, Vectors
+from domain.memory.assertions import Assertion, Scope
 from domain.memory.facts import FactRow
+from domain.memory.slots import Slot
 from domain.outbox import RawRecord
 from domain.ports import RecallText, WindowCandidates
 
@@ -56,6 +58,7 @@ class Extracted:
     vectors: Mapping[str, bytes]
     model: str
     dropped: Mapping[str, int]
+    judging: Judging = field(default_factory=Judging)
 
 
 class JobStore(Protocol):
@@ -85,6 +88,20 @@ class JobStore(Protocol):
         Raises:
             ClaimLostError: another worker holds the job; nothing was written.
         """
+        ...
+
+    async def known_claims(
+        self, scope: Scope, slots: Collection[Slot], *, beside: UUID | None = None
+    ) -> KnownClaims:
+        """Return what served sessions say in ``slots``, without that of ``beside``; nothing is locked."""
+        ...
+
+    async def claims_of_session(self, order: JobOrder) -> Vectors:
+        """Return the claims of the session of ``order``, as it is served, with their vectors."""
+        ...
+
+    async def commit_judging(self, order: JobOrder, judging: Judging) -> None:
+        """Keep the judgements, fold what they touch, count them with the job; order again what is owed."""
         ...
 
     async def refold(self, order: JobOrder) -> None:

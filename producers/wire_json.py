@@ -139,6 +139,8 @@ def _result(outcome: JobOutcome | None) -> dict[str, Any] | None:
         "candidates_dropped": dict(outcome.candidates_dropped),
         "windows": outcome.windows,
         "model_calls": outcome.model_calls,
+        "questions_asked": outcome.questions_asked,
+        "judgements": outcome.judgements,
         "tokens_in": outcome.tokens_in,
         "tokens_out": outcome.tokens_out,
         "provider": outcome.provider,

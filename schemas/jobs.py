@@ -31,6 +31,8 @@ class JobResult(Sent):
     candidates_dropped: dict[str, int] = Field(default_factory=dict)
     windows: int = 0
     model_calls: int = 0
+    questions_asked: int = 0
+    judgements: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     provider: str = "rules"

@@ -16,8 +16,12 @@ from domain.build_injection import BuildInjection
 from domain.errors import ClaimLostError, ModelRefusedError, UnreadableAnswerError
 from domain.injection import Injection, InjectionRequest
 from domain.jobs import Claim, Job, JobError, JobOrder, JobOutcome, JobStatus
+from domain.judging import Judging, KnownClaims, Vectors
+from domain.memory.assertions import Scope
+from domain.memory.questions import Question
+from domain.memory.slots import Slot
 from domain.outbox import RawRecord
-from domain.ports import Clock, Embedder, EmbedderInfo, Extractor, WindowCandidates
+from domain.ports import Clock, Embedder, EmbedderInfo, Extractor, Judge, Judged, WindowCandidates
 from domain.stores import Extracted, JobStore, LastSeen
 from domain.windows import Window
 from telemetry.metrics import Metrics
@@ -92,6 +96,25 @@ class MeasuredExtractor:
         return read
 
 
+class MeasuredJudge:
+    """Counts tokens, and judgements by their verdict."""
+
+    def __init__(self, judge: Judge, metrics: Metrics) -> None:
+        self._judge = judge
+        self._metrics = metrics
+
+    async def judge(self, questions: Sequence[Question]) -> Judged:
+        """Answer ``questions``."""
+        judged = await self._judge.judge(questions)
+        provider, usage = _kind_of(judged.judge), judged.usage
+        self._metrics.model_tokens.labels(provider=provider, direction="in").inc(usage.tokens_in)
+        self._metrics.model_tokens.labels(provider=provider, direction="out").inc(usage.tokens_out)
+        for verdict in judged.verdicts.values():
+            self._metrics.judgements.labels(verdict=type(verdict).__name__.lower()).inc()
+        self._metrics.judgements.labels(verdict="open").inc(len(questions) - len(judged.verdicts))
+        return judged
+
+
 class MeasuredEmbedder:
     """Counts texts, and the seconds that they take."""
 
@@ -155,6 +178,20 @@ class MeasuredJobs:
         self._metrics.facts.labels(change="created").inc(outcome.facts_created)
         self._metrics.facts.labels(change="reinforced").inc(outcome.facts_reinforced)
         self._metrics.facts.labels(change="superseded").inc(outcome.facts_superseded)
+
+    async def known_claims(
+        self, scope: Scope, slots: Collection[Slot], *, beside: UUID | None = None
+    ) -> KnownClaims:
+        """Return what is said in ``slots``."""
+        return await self._jobs.known_claims(scope, slots, beside=beside)
+
+    async def claims_of_session(self, order: JobOrder) -> Vectors:
+        """Return the claims of a session."""
+        return await self._jobs.claims_of_session(order)
+
+    async def commit_judging(self, order: JobOrder, judging: Judging) -> None:
+        """Keep what was judged."""
+        await self._jobs.commit_judging(order, judging)
 
     async def refold(self, order: JobOrder) -> None:
         """Fold what commands touched."""

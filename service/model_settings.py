@@ -58,6 +58,10 @@ class ModelSettings(SettingsGroup):
     """Temperature of an extraction."""
     memory_llm_max_tokens: Count = 1024
     """Longest answer of an extraction."""
+    memory_extraction_hints: bool = False
+    """Whether a long conversation about several things is read twice: first for who and what it speaks of."""
+    memory_llm_small: bool = False
+    """The models are small ones: they are sent the user's turns alone, asked for less, and read once."""
     memory_consolidation_temperature: Temperature = 0.1
     """Temperature of a judgement."""
     memory_consolidation_max_tokens: Count = 256
@@ -95,8 +99,10 @@ class ModelSettings(SettingsGroup):
     """Time that the embedder has for one answer."""
     embedding_required: bool = True
     """Whether a job waits for the embedder; otherwise facts are stored without a vector and get it later."""
+    memory_judge_distance: Annotated[float, Field(ge=0, le=2)] = 0.3
+    """Distance up to which two values of a slot are put to a model as perhaps one; it decides nothing."""
     memory_dedup_embedding_limit: Count = 5
-    """How many near texts are looked at for one fact."""
+    """How many near values are put to a model for one value in one call."""
     memory_dedup_embedding_threshold: Annotated[float, Field(ge=0, le=2)] | None = None
     """Distance below which two texts may say the same. Unset: the embedder's own."""
 

@@ -20,17 +20,19 @@ from clients.llm.chain import Patience, ProviderChain
 from clients.llm.extractor import ModelExtractor
 from clients.llm.gemini import GeminiProvider, content_path
 from clients.llm.generate import GenerateProvider
+from clients.llm.judge import ModelJudge
 from clients.llm.openai import CHAT_PATH, OpenAIProvider
-from clients.llm.prompt import ExtractionPrompt
+from clients.llm.prompt import ExtractionPrompt, OverviewPrompt
 from clients.llm.provider import Provider
 from clients.stemming import SnowballStemmer
 from consumers.worker_shares import Bounds, WorkerShares
 from domain.errors import InvalidInputError
 from domain.extract_session import ExtractionLimits
+from domain.judging import AskJudge
 from domain.memory.gists import Gists
 from domain.memory.timeline import Rules
 from domain.model_fallback import FallbackExtractor, ModelFallback
-from domain.ports import EmbedderInfo, Extractor
+from domain.ports import EmbedderInfo, Extractor, Judge
 from domain.rules.extractor import RuleExtractor
 from domain.validation import Policy
 from producers.connection import KafkaConnection
@@ -42,6 +44,8 @@ from service.settings import Settings
 
 _MS_PER_HOUR: Final = 3_600_000
 _DEFAULT_DISTANCE: Final = 0.1
+_MOST_MEMORIES: Final = 24
+_MOST_OF_A_SMALL_MODEL: Final = 12
 _REMOTE_MAX_CHARS: Final = 2_000
 _CLOSING_S: Final = 5.0
 _CLOSING_SHARE: Final = 0.25
@@ -201,28 +205,57 @@ def embedder_of(settings: Settings, http: httpx.AsyncClient) -> ServiceEmbedder:
     return (TeiEmbedder if is_tei else OpenAIEmbedder)(endpoint=endpoint, info=info)
 
 
-def extractor_of(
+def model_chain_of(
     settings: Settings, http: httpx.AsyncClient, *, measured: Callable[[Provider], Provider]
-) -> Extractor:
-    """Return the models in their order, each ``measured``, with the rules behind them, or rules alone."""
+) -> ProviderChain | None:
+    """Return the models in their order, each ``measured``; None where none is set."""
+    providers = [measured(_provider(one, settings, http)) for one in settings.providers]
+    if not providers:
+        return None
+    return ProviderChain(providers=providers, patience=Patience(timeout=settings.memory_llm_timeout_sec))
+
+
+def extractor_of(settings: Settings, chain: ProviderChain | None) -> Extractor:
+    """Return the models of ``chain`` with the rules behind them, or rules alone."""
     vocabulary = vocabulary_of(settings)
     rules = RuleExtractor(
         vocabulary=vocabulary,
         languages=FastTextLanguageGuesser(),
         rules=rules_beside(settings, vocabulary),
     )
-    providers = [measured(_provider(one, settings, http)) for one in settings.providers]
-    if not providers:
+    if chain is None:
         rules.load("en")
         return rules
     prompt = ExtractionPrompt(
         vocabulary=vocabulary,
         temperature=settings.memory_llm_temperature,
         max_tokens=settings.memory_llm_max_tokens,
+        user_turns_only=settings.memory_llm_small,
+        max_memories=_MOST_OF_A_SMALL_MODEL if settings.memory_llm_small else _MOST_MEMORIES,
     )
-    chain = ProviderChain(providers=providers, patience=Patience(timeout=settings.memory_llm_timeout_sec))
-    model = ModelExtractor(chain=chain, prompt=prompt)
+    has_hints = settings.memory_extraction_hints and not settings.memory_llm_small
+    overview = OverviewPrompt(temperature=settings.memory_llm_temperature) if has_hints else None
+    model = ModelExtractor(chain=chain, prompt=prompt, overview=overview)
     return FallbackExtractor(model=model, rules=rules, mode=ModelFallback(settings.memory_model_fallback))
+
+
+def judge_of(settings: Settings, chain: ProviderChain) -> ModelJudge:
+    """Return the judge that asks the models of ``chain``."""
+    return ModelJudge(
+        chain=chain,
+        temperature=settings.memory_consolidation_temperature,
+        max_tokens=settings.memory_consolidation_max_tokens,
+    )
+
+
+def ask_judge_of(settings: Settings, judge: Judge) -> AskJudge:
+    """Return what puts open questions to ``judge``, as far apart and as many as is set."""
+    return AskJudge(
+        judge=judge,
+        gist=Gists(SnowballStemmer()),
+        distance=settings.memory_judge_distance,
+        nearest=settings.memory_dedup_embedding_limit,
+    )
 
 
 def _provider(one: ModelProvider, settings: Settings, http: httpx.AsyncClient) -> Provider:

@@ -22,12 +22,22 @@ from producers.outbox_relay import OutboxRelay
 from schemas.headers import MESSAGE
 from schemas.topics import LANES, LaneName
 from service.components import Component
-from service.measured import Counted, MeasuredEmbedder, MeasuredExtractor, MeasuredJobs, MeasuredProvider
+from service.measured import (
+    Counted,
+    MeasuredEmbedder,
+    MeasuredExtractor,
+    MeasuredJobs,
+    MeasuredJudge,
+    MeasuredProvider,
+)
 from service.parts import ConsumerPart, Recurring, RelayPart
 from service.surroundings import WRITE, Surroundings
 from service.wiring import (
+    ask_judge_of,
     extraction_limits,
     extractor_of,
+    judge_of,
+    model_chain_of,
     policy_of,
     rules_of,
     stop_budget,
@@ -76,16 +86,18 @@ async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
     await shared.pool(WRITE)
     embedder = await shared.embedder()
     metrics = shared.metrics
-    extractor = extractor_of(
+    chain = model_chain_of(
         shared.settings, await shared.http(), measured=lambda provider: MeasuredProvider(provider, metrics)
     )
+    judge = MeasuredJudge(judge_of(shared.settings, chain), metrics) if chain is not None else None
     extract = ExtractSession(
         jobs=MeasuredJobs(await _jobs(shared), metrics, shared.clock),
-        extractor=MeasuredExtractor(extractor, metrics),
+        extractor=MeasuredExtractor(extractor_of(shared.settings, chain), metrics),
         embedder=MeasuredEmbedder(embedder, metrics),
         policy=policy_of(shared.settings),
         limits=extraction_limits(shared.settings),
         clock=shared.clock,
+        ask_judge=ask_judge_of(shared.settings, judge) if judge is not None else None,
     )
     shares = worker_shares(shared.settings)
     return [await _lane(shared, lane, extract, shares) for lane in LANES]

@@ -15,10 +15,11 @@ from psycopg.rows import dict_row
 from domain.errors import ClaimLostError, PermanentError, StorageUnavailableError
 from domain.events import DomainEvent
 from domain.jobs import Claim, Job, JobOrder, JobOutcome
-from domain.memory.assertions import Scope
+from domain.judging import Judging
 from domain.memory.changes import Kind
 from domain.memory.fold import ConflictingEvidenceError
 from domain.memory.reconcile import Occasion, Projected, reconcile
+from domain.memory.slots import slot_text
 from domain.memory.timeline import Rules
 from domain.ports import RecallTokenizer
 from domain.replays import ReplayMode
@@ -31,11 +32,12 @@ from storage.commit_read_sql import (
     TOUCHED_BY_COMMANDS,
 )
 from storage.commit_reads import Reading, ScopeReader, Touched
-from storage.commit_write_sql import END_JOBS, SERVE
+from storage.commit_write_sql import ADD_JUDGEMENTS, COUNT_JUDGING, END_JOBS, SERVE
 from storage.commit_writes import Writes, lock_key, owner_of
 from storage.evidence_rows import assertion_row
 from storage.job_rows import changed, job_from_row, outcome_row
 from storage.json_text import Row, rows_text
+from storage.judging_orders import judged_again, judged_later, judgement_rows, judging_cost
 from storage.natural_batch import NaturalBatch
 from storage.outbox_rows import outbox_rows
 from storage.outgoing import Encode
@@ -96,28 +98,54 @@ class Commits:
 
     async def refold(self, order: JobOrder) -> None:
         """Fold the slots of the scope of ``order`` whose facts were changed without an event."""
-        scope = Scope(tenant=order.tenant_id, user=str(order.user_id), avatar=str(order.avatar_id))
+        scope = order.scope
         async with self._database.transaction() as conn:
             await conn.execute(LOCK_SCOPES, {"keys": [lock_key(scope)]})
             await conn.execute(AS_PROJECTION)
             cursor = await conn.execute(TOUCHED_BY_COMMANDS, owner_of(scope))
             slots = tuple(row[0] for row in await cursor.fetchall())
-            reader = ScopeReader(conn, [Touched(scope=scope, slots=slots)])
-            await reader.send()
-            reading = (await reader.collect())[0]
-            projected = reconcile(
-                reading.stored(),
-                Occasion(
-                    reason="command", traceparent=order.traceparent, correlation_id=order.correlation_id
-                ),
-                self._rules,
-            )
             writes = Writes(tokenizer=self._tokenizer)
-            events = writes.add_projected(scope, projected, reading.now, None)
+            occasion = Occasion(
+                reason="command", traceparent=order.traceparent, correlation_id=order.correlation_id
+            )
+            events = await self._folded(conn, writes, Touched(scope=scope, slots=slots), occasion)
             writes.records += outbox_rows(
                 events, self._encode, tenant_id=order.tenant_id, user_id=order.user_id
             )
             await writes.send(conn)
+
+    async def judge(self, order: JobOrder, judging: Judging) -> None:
+        """Keep what was judged and fold its slots; count it with the job, and order what is still owed."""
+        scope = order.scope
+        slots = {slot_text(one.slot) for judged in judging.judgements for one in judged.pair}
+        async with self._database.transaction() as conn:
+            await conn.execute(LOCK_SCOPES, {"keys": [lock_key(scope)]})
+            await conn.execute(AS_PROJECTION)
+            cursor = conn.cursor(row_factory=dict_row)
+            await cursor.execute(COUNT_JUDGING, judging_cost(order, judging))
+            job = await cursor.fetchone()
+            writes = Writes(tokenizer=self._tokenizer)
+            told = list[DomainEvent]()
+            if judged := judgement_rows(scope, judging):
+                await conn.execute(ADD_JUDGEMENTS, {"judgements": rows_text(judged)})
+                occasion = Occasion(reason="judgement", session_id=order.session_id, job_id=order.job_id)
+                told += await self._folded(conn, writes, Touched(scope=scope, slots=tuple(slots)), occasion)
+            if job is not None and judging.is_owed:
+                told.append(judged_again(job, judging))
+            writes.records += outbox_rows(
+                told, self._encode, tenant_id=order.tenant_id, user_id=order.user_id
+            )
+            await writes.send(conn)
+
+    async def _folded(
+        self, conn: AsyncConnection, writes: Writes, touched: Touched, occasion: Occasion
+    ) -> list[DomainEvent]:
+        """Fold what is stored of ``touched`` and add what that changes to ``writes``; return the events."""
+        reader = ScopeReader(conn, [touched])
+        await reader.send()
+        reading = (await reader.collect())[0]
+        projected = reconcile(reading.stored(), occasion, self._rules)
+        return writes.add_projected(touched.scope, projected, reading.now, None)
 
     async def _flush(self, works: Sequence[_Work]) -> Sequence[Job | Exception]:
         """Commit all together; where one cannot be, each for itself."""
@@ -163,6 +191,9 @@ class Commits:
         await conn.execute(LOCK_SCOPES, {"keys": keys})
         await conn.execute(AS_PROJECTION)
         await holder.execute(HOLD_JOBS, {"scopes": rows_text([_held(n, one) for n, one in enumerate(works)])})
+        if judged := [row for one in works for row in judgement_rows(one.claim.scope, one.extracted.judging)]:
+            # Before the reading, which then takes them for what is stored.
+            await conn.execute(ADD_JUDGEMENTS, {"judgements": rows_text(judged)})
         await reader.send()
         jobs = {row["n"]: row for row in await holder.fetchall()}
         if len(jobs) < len(works):
@@ -208,6 +239,8 @@ class Commits:
             }
         )
         told = [*events, changed("completed", row)]
+        if later := judged_later(held, work.extracted, reading):
+            told.append(later)
         writes.records += outbox_rows(told, self._encode, tenant_id=order.tenant_id, user_id=order.user_id)
         return job_from_row(row)
 

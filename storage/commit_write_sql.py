@@ -38,6 +38,20 @@ ADD_ASSERTIONS: Final[LiteralString] = """
         ON CONFLICT DO NOTHING
 """
 
+# The first answer of a judge to a pair is the answer.
+ADD_JUDGEMENTS: Final[LiteralString] = """
+    INSERT INTO lis.judgements
+        (user_id, tenant_id, avatar_id, left_claim, right_claim, authority, verdict, merged_text, note,
+         left_slot, right_slot, judge)
+    SELECT user_id, tenant_id, avatar_id, left_claim, right_claim, authority, verdict, merged_text, note,
+           left_slot, right_slot, judge
+      FROM json_to_recordset(%(judgements)s::json) AS j
+           (user_id uuid, tenant_id text, avatar_id uuid, left_claim uuid, right_claim uuid,
+            authority smallint, verdict text, merged_text text, note text, left_slot text, right_slot text,
+            judge text)
+        ON CONFLICT DO NOTHING
+"""
+
 ADD_VECTORS: Final[LiteralString] = """
     INSERT INTO lis.text_vectors (user_id, tenant_id, avatar_id, text_id, model, dimensions, embedding)
     SELECT v.user_id, v.tenant_id, v.avatar_id, v.text_id, v.model, vector_dims(v.embedding), v.embedding
@@ -287,6 +301,23 @@ END_JOBS: Final[LiteralString] = """
        AND j.user_id = g.user_id
        AND j.job_id = g.job_id
        AND j.fence = g.fence
+"""
+
+# What judging a session later cost is counted with its job; the job itself has ended.
+COUNT_JUDGING: Final[LiteralString] = """
+    UPDATE lis.extraction_jobs AS j
+       SET outcome = j.outcome || jsonb_build_object(
+               'model_calls', (j.outcome ->> 'model_calls')::int + %(model_calls)s::int,
+               'questions_asked', coalesce((j.outcome ->> 'questions_asked')::int, 0) + %(asked)s::int,
+               'judgements', coalesce((j.outcome ->> 'judgements')::int, 0) + %(judgements)s::int,
+               'tokens_in', (j.outcome ->> 'tokens_in')::int + %(tokens_in)s::int,
+               'tokens_out', (j.outcome ->> 'tokens_out')::int + %(tokens_out)s::int)
+     WHERE j.tenant_id = %(tenant_id)s
+       AND j.user_id = %(user_id)s
+       AND j.job_id = %(job_id)s
+       AND j.outcome IS NOT NULL
+    RETURNING j.job_id, j.tenant_id, j.user_id, j.avatar_id, j.session_id, j.generation, j.lane,
+              j.traceparent, j.correlation_id, j.finished_at, now() AS now
 """
 
 SERVE: Final[LiteralString] = """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from domain.memory.assertions import (
@@ -117,6 +117,25 @@ def judgements_from_rows(
             )
 
 
+def judgement_row(scope: Scope, one: Judgement, judge: str) -> Row:
+    """Return ``one`` for ``json_to_recordset``; the pair is ordered by the ids of its claims."""
+    left, right = sorted((one.left, one.right), key=lambda claim: claim_id(scope, claim))
+    return {
+        "user_id": scope.user,
+        "tenant_id": scope.tenant,
+        "avatar_id": scope.avatar,
+        "left_claim": claim_id(scope, left),
+        "right_claim": claim_id(scope, right),
+        "authority": one.authority.value,
+        "verdict": _VERDICTS[type(one.verdict)],
+        "merged_text": one.verdict.text if isinstance(one.verdict, Merge) else None,
+        "note": one.note,
+        "left_slot": slot_text(left.slot),
+        "right_slot": slot_text(right.slot),
+        "judge": judge,
+    }
+
+
 def links_from_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[SlotLink]:
     """Return the stored answers whether two slots are one."""
     for row in rows:
@@ -139,6 +158,14 @@ def retractions_from_rows(rows: Iterable[Mapping[str, Any]]) -> Sequence[Retract
         )
         for row in rows
     ]
+
+
+_VERDICTS: Final[Mapping[type[Verdict], str]] = {
+    Same: "same",
+    Rivals: "rivals",
+    Compatible: "compatible",
+    Merge: "merge",
+}
 
 
 def _verdict(verdict: str, merged_text: str | None) -> Verdict:

@@ -122,6 +122,10 @@ PUT_OFF: Final[LiteralString] = """
 READ_CLAIMED: Final[LiteralString] = """
     SELECT s.tenant_id, g.job_id, s.ended_at, s.timezone, s.language, s.message_count,
            s.digest AS content_digest, j.replay_mode,
+           EXISTS (SELECT 1
+                     FROM lis.scopes AS c
+                    WHERE c.user_id = s.user_id AND c.tenant_id = s.tenant_id
+                      AND c.avatar_id = s.avatar_id) AS has_memory,
            (SELECT json_agg(json_build_object(
                        'message_id', m.message_id, 'position', m.position, 'role', m.role, 'content',
                        m.content,

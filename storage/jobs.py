@@ -1,9 +1,10 @@
 """Jobs: taken with a fencing number, given back, ended; nothing is written under an old number."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Final
+from uuid import UUID
 
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
@@ -12,14 +13,17 @@ from domain.conversation import Message, SessionText
 from domain.errors import ClaimLostError, SlotsTakenError
 from domain.events import DomainEvent
 from domain.jobs import Claim, Job, JobError, JobKind, JobOrder, JobOutcome, JobStatus
+from domain.judging import Judging, KnownClaims, Vectors
 from domain.memory.assertions import Scope
 from domain.memory.fold import DEFAULT
+from domain.memory.slots import Slot
 from domain.memory.timeline import Rules
 from domain.outbox import RawRecord
 from domain.ports import Clock, RecallTokenizer, WindowCandidates
 from domain.replays import ReplayMode
 from domain.stores import Extracted
 from storage.candidate_rows import window_from_row, window_row
+from storage.claim_reads import claims_of_session, known_claims
 from storage.commit import Commits
 from storage.dead_letters import Failure, bury
 from storage.job_rows import changed, ordered
@@ -116,6 +120,21 @@ class PostgresJobs:
         job = await self._commits.commit(claim, extracted, outcome)
         self._outgoing.wake()
         return job
+
+    async def known_claims(
+        self, scope: Scope, slots: Collection[Slot], *, beside: UUID | None = None
+    ) -> KnownClaims:
+        """Return what served sessions say in ``slots``, without that of ``beside``; nothing is locked."""
+        return await known_claims(self._database, scope, slots, beside=beside)
+
+    async def claims_of_session(self, order: JobOrder) -> Vectors:
+        """Return the claims of the session of ``order``, as it is served, with their vectors."""
+        return await claims_of_session(self._database, order)
+
+    async def commit_judging(self, order: JobOrder, judging: Judging) -> None:
+        """Keep the judgements, fold what they touch, count them with the job; order again what is owed."""
+        await self._commits.judge(order, judging)
+        self._outgoing.wake()
 
     async def refold(self, order: JobOrder) -> None:
         """Fold the slots of a scope that commands touched since (the gateway's soft delete)."""
@@ -294,6 +313,7 @@ def _claim(row: Mapping[str, Any], order: JobOrder) -> Claim:
         content_digest=row["content_digest"],
         replay_mode=ReplayMode(row["replay_mode"]) if row["replay_mode"] is not None else None,
         kept={digest: window_from_row(one) for digest, one in (row["kept"] or {}).items()},
+        has_memory=row["has_memory"],
     )
 
 

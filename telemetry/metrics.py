@@ -48,6 +48,7 @@ DEAD_LETTER_CLASSES: Final = ("undecodable", "invalid", "permanent", "exhausted"
 PROVIDERS: Final = ("rules", "generate", "openai", "anthropic", "gemini")
 CALL_OUTCOMES: Final = ("answered", "unreadable", "unavailable", "refused")
 DIRECTIONS: Final = ("in", "out")
+VERDICTS_OF_A_JUDGE: Final = ("same", "rivals", "compatible", "merge", "open")
 INJECTION_OUTCOMES: Final = ("applied", "empty", "failed")
 REPAIRS: Final = ("naive_time", "unknown_zone", "cleaned_text", "empty_message", "repeated_id")
 HANDLED: Final = (
@@ -191,6 +192,11 @@ class Metrics:
         )
         self.model_seconds = register.histograms(
             "memory_model_seconds", "Seconds of one call of a language model.", _SLOW_S, provider=PROVIDERS
+        )
+        self.judgements = register.counters(
+            "memory_judgements_total",
+            "Pairs of values that a model judged, by its verdict; `open` where it gave none.",
+            verdict=VERDICTS_OF_A_JUDGE,
         )
         self.model_tokens = register.counters(
             "memory_model_tokens_total",

@@ -13,7 +13,7 @@ _TEXTS: Final = (
     "text", "response", "generated_text", "output", "completion", "content", "answer", "result", "message",
 )  # fmt: skip
 _MAX_DEPTH: Final = 3
-_ANSWER_FIELDS: Final = ("memories", "nothing_to_extract")
+_ANSWER_FIELDS: Final = ("memories", "nothing_to_extract", "judgements", "entities")
 
 
 class GenerateProvider:

@@ -10,6 +10,7 @@ from typing import Final
 from clients.llm.provider import Request
 from domain.conversation import Message
 from domain.memory.vocabulary import Arity, SlotType, Vocabulary
+from domain.overview import Overview
 from domain.special_categories import special_category
 from domain.windows import Window
 
@@ -42,28 +43,63 @@ class ExtractionPrompt:
         self._max_tokens = max_tokens
         self.version = f"{SPEC_SERIES}+{hashlib.sha256(self._fixed.encode()).hexdigest()[:8]}"
 
-    def request(self, window: Window) -> Request:
-        """Return the question about ``window``."""
+    def request(self, window: Window, hints: Overview | None = None) -> Request:
+        """Return the question about ``window``, with the ``hints`` of a first pass before its messages."""
+        conversation = conversation_text(window, user_turns_only=self._user_turns_only)
         return Request(
             fixed=self._fixed,
-            varying=self._conversation(window),
+            varying=conversation if hints is None or hints.is_empty else f"{_hints(hints)}\n\n{conversation}",
             schema=self._schema,
             schema_name="memories",
             temperature=self._temperature,
             max_tokens=self._max_tokens,
         )
 
-    def _conversation(self, window: Window) -> str:
-        """Write one JSON object a line, so that no text of a message can pass for something else."""
-        lines = [
-            _line(message, is_context=place < window.overlap)
-            for place, message in enumerate(window.messages)
-            if message.is_user or not self._user_turns_only
-        ]
-        ended = window.ended_at.isoformat(timespec="seconds")
-        zone = f" Time zone of the user: {json.dumps(window.timezone)}." if window.timezone else ""
-        head = f"# Conversation\nOne message a line, oldest first; it ended at {ended}.{zone}"
-        return "\n".join((head, *lines))
+
+class OverviewPrompt:
+    """Builds the question of the first pass from ``overview_spec.md``."""
+
+    def __init__(self, *, temperature: float = 0.1, max_tokens: int = 512) -> None:
+        self._fixed = (files("domain") / "overview_spec.md").read_text(encoding="utf-8")
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+
+    def request(self, window: Window) -> Request:
+        """Return the question about ``window``."""
+        return Request(
+            fixed=self._fixed,
+            varying=conversation_text(window),
+            schema=_OVERVIEW_SCHEMA,
+            schema_name="overview",
+            temperature=self._temperature,
+            max_tokens=self._max_tokens,
+        )
+
+
+def conversation_text(window: Window, *, user_turns_only: bool = False) -> str:
+    """Write one JSON object a line, so that no text of a message can pass for something else."""
+    lines = [
+        _line(message, is_context=place < window.overlap)
+        for place, message in enumerate(window.messages)
+        if message.is_user or not user_turns_only
+    ]
+    ended = window.ended_at.isoformat(timespec="seconds")
+    zone = f" Time zone of the user: {json.dumps(window.timezone)}." if window.timezone else ""
+    head = f"# Conversation\nOne message a line, oldest first; it ended at {ended}.{zone}"
+    return "\n".join((head, *lines))
+
+
+def _hints(overview: Overview) -> str:
+    """Write what a first pass found, one JSON object a line as the messages are."""
+    lines = [
+        *(json.dumps({"name": name, "kind": kind}, ensure_ascii=False) for name, kind in overview.entities),
+        *(
+            json.dumps({"from": one, "relation": relation, "to": other}, ensure_ascii=False)
+            for one, relation, other in overview.relations
+        ),
+    ]
+    head = "# Hints\nWho and what the messages below speak of; never to be reported from here alone."
+    return "\n".join((head, *lines))
 
 
 def _line(message: Message, *, is_context: bool) -> str:
@@ -151,3 +187,22 @@ def answer_schema(*, categories: list[str], max_memories: int) -> Mapping[str, o
 
 
 _OPTIONAL: Final = frozenset({"expires_at", "valid_from", "about", "qualifier", "stance", "corrects"})
+_SHORT_TEXT: Final = {"type": "string", "maxLength": 80}
+
+
+def _listed(*names: str) -> Mapping[str, object]:
+    item = {
+        "type": "object",
+        "properties": dict.fromkeys(names, _SHORT_TEXT),
+        "required": list(names),
+        "additionalProperties": False,
+    }
+    return {"type": "array", "items": item, "maxItems": 24}
+
+
+_OVERVIEW_SCHEMA: Final[Mapping[str, object]] = {
+    "type": "object",
+    "properties": {"entities": _listed("name", "kind"), "relations": _listed("from", "relation", "to")},
+    "required": ["entities", "relations"],
+    "additionalProperties": False,
+}

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from domain.candidates import Candidate
 from domain.memory.assertions import Assertion, Claim, Scope, claim_id
+from domain.memory.questions import judged_claim
 from domain.memory.slots import EVERYWHERE, SELF, Slot, about_of, read_key
 from domain.memory.stances import Stance
 from domain.memory.values import EVERYTHING, normalise
@@ -32,8 +33,12 @@ def assertions_of(
 
 
 def claims_by_id(assertions: Iterable[Assertion]) -> Mapping[UUID, Claim]:
-    """Return the claims behind the ids that are stored in judgements and retractions."""
-    return {claim_id(one.scope, one.claim): one.claim for one in assertions}
+    """Return the claims behind the ids that are stored in judgements and retractions.
+
+    A judgement names the claim that holds, whether the value was held, denied or planned.
+    """
+    found = {claim_id(one.scope, judged_claim(one.claim)): judged_claim(one.claim) for one in assertions}
+    return {**found, **{claim_id(one.scope, one.claim): one.claim for one in assertions}}
 
 
 @dataclass(frozen=True, slots=True)

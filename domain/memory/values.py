@@ -56,12 +56,17 @@ def parts(norm: str) -> frozenset[str]:
     return found if len(found) > 1 else frozenset()
 
 
+def negations(norm: str) -> frozenset[str]:
+    """Return the words of ``norm`` that negate."""
+    return _NEGATIONS.intersection(_WORD.findall(norm))
+
+
 def must_differ(left: str, right: str) -> str | None:
     """Name the guard that forbids taking two normal forms for the same thing, or None."""
     words_left, words_right = set(_WORD.findall(left)), set(_WORD.findall(right))
     if numbers(left) != numbers(right):
         return "numbers"
-    if words_left & _NEGATIONS != words_right & _NEGATIONS:
+    if negations(left) != negations(right):
         return "negation"
     if words_left & _RELATION_WORDS != words_right & _RELATION_WORDS:
         return "relation"

@@ -8,6 +8,7 @@ from clients.embeddings.hashing import HashingEmbedder
 from domain.errors import EmbedderUnavailableError
 from domain.extract_session import ExtractionLimits, ExtractSession
 from domain.jobs import JobOrder
+from domain.judging import AskJudge
 from domain.memory.fold import DEFAULT
 from domain.memory.timeline import Rules
 from domain.outbox import RawRecord
@@ -69,7 +70,7 @@ class FlakyEmbedder:
         return await self._inner.embed(texts)
 
 
-def worker(
+def worker(  # noqa: PLR0913 - what one process works with
     stores: Stores,
     extractor: Extractor,
     *,
@@ -77,6 +78,7 @@ def worker(
     limits: ExtractionLimits = LIMITS,
     rules: Rules = DEFAULT,
     name: str = "w1",
+    ask_judge: AskJudge | None = None,
 ) -> ExtractSession:
     """The use case of one worker."""
     return ExtractSession(
@@ -93,6 +95,7 @@ def worker(
         policy=Policy(min_confidence=rules.keep, pending_confidence=rules.hold),
         limits=limits,
         clock=MachineClock(),
+        ask_judge=ask_judge,
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Callable
+from typing import Final
 
 import httpx
 import jsonschema  # type: ignore[import-untyped]
@@ -11,7 +12,7 @@ from clients.endpoint import JsonEndpoint, joined_url, open_client
 from clients.llm.chain import Patience, ProviderChain
 from clients.llm.extractor import ModelExtractor
 from clients.llm.openai import CHAT_PATH, OpenAIProvider
-from clients.llm.prompt import ExtractionPrompt
+from clients.llm.prompt import ExtractionPrompt, OverviewPrompt
 from domain.errors import ModelUnavailableError, UnreadableAnswerError
 from domain.memory.vocabulary import builtin_vocabulary
 from domain.model_fallback import FallbackExtractor, ModelFallback
@@ -23,7 +24,7 @@ from tests.support.benchmark_talks import (
     benchmark_conversation,
     benchmark_facts,
 )
-from tests.support.model_script import HANGS, Step
+from tests.support.model_script import HANGS, NOTHING, Step
 from tests.support.scripted_model import ScriptedModel
 from tests.unit.clients.talks import window_of
 
@@ -48,6 +49,18 @@ def extractor(client: httpx.AsyncClient, prompt: ExtractionPrompt) -> Callable[.
         provider = OpenAIProvider(endpoint=endpoint, model="tiny")
         patience = Patience(timeout=timeout, tries=2, deadline=60, longest_pause=0.01)
         return ModelExtractor(chain=ProviderChain(providers=[provider], patience=patience), prompt=prompt)
+
+    return build
+
+
+@pytest.fixture
+def two_passes(client: httpx.AsyncClient, prompt: ExtractionPrompt) -> Callable[..., ModelExtractor]:
+    def build(model: ScriptedModel) -> ModelExtractor:
+        endpoint = JsonEndpoint(client=client, url=joined_url(model.url, CHAT_PATH))
+        chain = ProviderChain(
+            providers=[OpenAIProvider(endpoint=endpoint, model="tiny")], patience=Patience(tries=1)
+        )
+        return ModelExtractor(chain=chain, prompt=prompt, overview=OverviewPrompt())
 
     return build
 
@@ -177,6 +190,78 @@ def test_small_models_can_be_given_the_users_turns_alone() -> None:
     varying = bare.request(window_of(benchmark_conversation(1))).varying
 
     assert '"assistant"' not in varying
+
+
+MEETING: Final = window_of(
+    [
+        ("user", "My sister Ana and I run the Tern project together, she is the manager of our small team."),
+        ("assistant", "That sounds like a lot of work for two people. How is the project going?"),
+        ("user", "We want to launch next month. She prefers Porto for the office, and I would rather stay."),
+        ("assistant", "Then there is something to talk about before the launch, is there not?"),
+    ]
+)
+OVERVIEW: Final = json.dumps(
+    {
+        "entities": [
+            {"name": "Ana", "kind": "sister"},
+            {"name": "Tern", "kind": "project"},
+            {"name": "Acme Rockets", "kind": "company"},
+        ],
+        "relations": [
+            {"from": "user", "relation": "runs", "to": "Tern"},
+            {"from": "Ana", "relation": "works at", "to": "Acme Rockets"},
+        ],
+    }
+)
+
+
+def _told(body: str) -> str:
+    content: str = json.loads(body)["messages"][1]["content"]
+    return content
+
+
+async def test_a_first_pass_hands_on_who_is_named_in_the_messages(two_passes: Build) -> None:
+    async with ScriptedModel(steps=[Step.says(OVERVIEW), Step.says(NOTHING)]) as model:
+        read = await two_passes(model).extract(MEETING)
+        _, second = (await model.seen()).bodies
+
+    hints = _told(second).partition("# Conversation")[0]
+    assert [json.loads(line) for line in hints.splitlines()[2:] if line] == [
+        {"name": "Ana", "kind": "sister"},
+        {"name": "Tern", "kind": "project"},
+        {"from": "user", "relation": "runs", "to": "Tern"},
+    ]
+    assert (read.usage.model_calls, read.usage.tokens_in) == (2, 1800)
+
+
+@pytest.mark.parametrize("answer", ["I am sorry.", "{}", '{"entities": ['], ids=["prose", "empty", "cut"])
+async def test_a_first_pass_that_cannot_be_read_costs_hints_alone(two_passes: Build, answer: str) -> None:
+    steps = [Step.says(answer), Step.says(answer), Step.says(NOTHING)]
+    async with ScriptedModel(steps=steps) as model:
+        read = await two_passes(model).extract(MEETING)
+        bodies = (await model.seen()).bodies
+
+    assert read.candidates == ()
+    assert (len(bodies), "# Hints" in _told(bodies[-1])) == (3, False)
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [("user", "My team wants to launch next month. " * 10)] * 3,
+        [("user", "My team."), ("assistant", "Yes?"), ("user", "Next month."), ("assistant", "Yes?")],
+        [("user", "My team wants it next month. " * 10), *[("assistant", "I see.")] * 3],
+        [("user", "It is raining again and the cat is wet. " * 4), ("assistant", "Poor cat!")] * 2,
+    ],
+    ids=["too few messages", "too short", "one turn of the user", "about nothing in particular"],
+)
+async def test_a_conversation_that_needs_no_first_pass_is_read_once(
+    two_passes: Build, turns: list[tuple[str, str]]
+) -> None:
+    async with ScriptedModel(steps=[Step.says(NOTHING)]) as model:
+        await two_passes(model).extract(window_of(turns))
+
+        assert (await model.seen()).calls == 1
 
 
 def test_special_categories_are_asked_for_only_where_they_are_allowed(prompt: ExtractionPrompt) -> None:

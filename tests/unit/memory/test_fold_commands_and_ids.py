@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from domain.memory.assertions import (
     Assertion,
-    Authority,
     Claim,
     Corrects,
     Judgement,
@@ -37,7 +36,7 @@ from domain.memory.changes import (
 from domain.memory.fold import Opinion, fold, served
 from domain.memory.keys import canonical_key
 from domain.memory.projection import Fact, Status, meaning
-from domain.memory.questions import answers, questions
+from domain.memory.questions import questions
 from domain.memory.slots import Slot, arity_of, slot_of
 from domain.memory.values import normalise
 from domain.memory.vocabulary import Arity
@@ -272,16 +271,4 @@ def test_arities_of_the_vocabulary() -> None:
         Arity.EVENT,
         Arity.FREE,
         Arity.FREE,
-    ]
-
-
-def test_what_a_judge_cannot_tell_stays_open() -> None:
-    asked = questions([Claim(LIKES, one) for one in ("tea", "teas", "jazz")], set(), lambda *_: True)
-
-    found = answers(
-        asked, lambda pair: Same() if pair.left.norm == pair.right.norm.rstrip("s") else None, Authority.RULES
-    )
-
-    assert [(one.left.norm, one.right.norm, one.authority) for one in found] == [
-        ("tea", "teas", Authority.RULES)
     ]
