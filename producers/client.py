@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError
 from pydantic import BaseModel, ValidationError
 
 from domain.errors import BrokerUnavailableError
+from producers.client_commands import ClientCommands
 from producers.client_errors import (
     MemoryClientError,
     MemoryNotFoundError,
@@ -44,7 +45,7 @@ _ASK_AGAIN_SECONDS: Final = 0.2
 T = TypeVar("T", bound=BaseModel)
 
 
-class MemoryClient:
+class MemoryClient(ClientCommands):
     """Tells Afterword of conversations and asks it for memory, over Kafka; an async context manager.
 
     Several clients may share a reply topic: each drops what it did not ask for. A busy client better has a
@@ -248,6 +249,14 @@ class MemoryClient:
                 fact = fact_of(record)
                 if fact is not None:
                     yield fact
+
+    @property
+    def tenant_id(self) -> str:
+        """The tenant that this client speaks for."""
+        return self._tenant_id
+
+    async def _command(self, body: bytes, user: UserId, model: type[T], timeout: float | None) -> T:
+        return await self._ask(self._topics.commands, body, user, model, timeout=timeout)
 
     async def _known(self, session_id: UUID) -> Job | None:
         """Ask for the job until the service answers; None when it knows of none yet."""

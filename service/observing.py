@@ -1,8 +1,10 @@
 """What is measured now and then: how far consumers and relay have got, and how full the pools are."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
+from domain.errors import InfrastructureError
 from producers.topics_admin import existing_topics
 from service.components import Component
 from service.parts import ConsumerPart, Reached, Recurring, RelayPart
@@ -29,7 +31,9 @@ def observing(shared: Surroundings, parts: Sequence[Component]) -> Recurring:
                 case RelayPart(relay=relay):
                     metrics.relay_leaders.set(int(relay.leads))
                     if relay.leads:
-                        await _observe_outbox(shared)
+                        # While the database is away the relay tells of it, and the gauges stay as they were.
+                        with suppress(InfrastructureError):
+                            await _observe_outbox(shared)
                 case _:
                     continue
         _observe_pools(shared)

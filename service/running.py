@@ -19,14 +19,19 @@ from service.roles import Role, split
 from service.settings import Settings, unknown_names
 from service.surroundings import Surroundings, when_there
 from service.wiring import stop_budget, topic_settings
-from service.writing import extraction_parts, intake_parts, relay_parts, upkeep_parts
+from service.writing import command_parts, extraction_parts, intake_parts, relay_parts, upkeep_parts
 from storage.migrate import migrate
 from telemetry.logs import configure_logging
 
 logger = logging.getLogger(__name__)
 
 _CHILD_SHARE = 0.9
-_FIXED = {Role.INTAKE: intake_parts, Role.EXTRACTION: extraction_parts, Role.RELAY: relay_parts}
+_FIXED = {
+    Role.INTAKE: intake_parts,
+    Role.EXTRACTION: extraction_parts,
+    Role.RELAY: relay_parts,
+    Role.COMMANDS: command_parts,
+}
 
 
 async def run_service(
@@ -112,14 +117,12 @@ class _Running:
         parts: list[Component] = []
         for role in sorted(self._here, key=list(Role).index):
             match role:
-                case Role.INTAKE | Role.EXTRACTION | Role.RELAY:
+                case Role.INTAKE | Role.EXTRACTION | Role.RELAY | Role.COMMANDS:
                     parts += await _FIXED[role](shared)
                 case Role.RESPONDER:
                     parts += await responder_parts(shared)
                 case Role.UPKEEP:
                     parts += await upkeep_parts(shared)
-                case Role.COMMANDS:
-                    logger.info("the role %s has nothing to do in this version", role)
                 case Role.HTTP:
                     # It answers already; now the memory is behind it.
                     parts += [] if http is None else [await http.opened()]

@@ -11,14 +11,17 @@ from consumers.extraction_jobs import ExtractionJobHandler
 from consumers.failure_limit import FailureLimit
 from consumers.failures import FailureGuard, Work
 from consumers.keyed import KeyedConsumer
+from consumers.memory_commands import MemoryCommandHandler
 from consumers.redriven import Redriven
 from consumers.settings import ConsumerSettings
 from consumers.worker_shares import LaneShare, WorkerShares
 from domain.accept_conversation import AcceptConversation, AcceptMessage
+from domain.command_facts import CommandFacts
 from domain.extract_session import ExtractSession
 from domain.outbox import WaitingRecord
 from domain.redo_degraded import RedoDegraded
 from producers.outbox_relay import OutboxRelay
+from producers.replies import Replies
 from schemas.headers import MESSAGE
 from schemas.topics import LANES, LaneName
 from service.components import Component
@@ -46,6 +49,7 @@ from service.wiring import (
 )
 from storage.dead_letters import PostgresDeadLetters
 from storage.degraded_jobs import PostgresDegradedJobs
+from storage.fact_commands import PostgresFactCommands
 from storage.intake import PostgresIntake
 from storage.jobs import PostgresJobs
 
@@ -116,6 +120,20 @@ async def _lane(
     part = await _consumer(shared, f"jobs.{lane}", shared.topics.jobs(lane), handler, most=most)
     share.unread = lambda: part.consumer.lag - part.consumer.uncommitted
     return part
+
+
+async def command_parts(shared: Surroundings) -> Sequence[Component]:
+    """Return the consumer of commands."""
+    commands = PostgresFactCommands(
+        await shared.pool(WRITE),
+        outgoing=shared.outgoing,
+        tokenizer=shared.tokenizer,
+        rules=rules_of(shared.settings),
+    )
+    embedder = MeasuredEmbedder(await shared.embedder(), shared.metrics)
+    replies = Replies(shared.producer(linger_ms=0), patterns=shared.settings.afterword_reply_topics)
+    handler = MemoryCommandHandler(CommandFacts(commands=commands, embedder=embedder), replies, shared.clock)
+    return [await _consumer(shared, "commands", shared.topics.commands, handler)]
 
 
 async def relay_parts(shared: Surroundings) -> Sequence[Component]:
