@@ -20,6 +20,9 @@ COMMIT: Final[LiteralString] = "COMMIT"
 SET_ZONE: Final[LiteralString] = "SET TIME ZONE 'UTC'"
 
 _MOST_WAITING: Final = 256
+# A pool that gives a connection up tries again when somebody asks for one; one that goes on by itself waits
+# twice as long each time, and after an outage of minutes would be late by minutes.
+_RECONNECT_S: Final = 3.0
 _AWAY: Final = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -143,6 +146,7 @@ async def open_database(
         max_size=max_size,
         timeout=timeout,
         max_waiting=_MOST_WAITING,
+        reconnect_timeout=_RECONNECT_S,
         configure=configured,
         check=AsyncConnectionPool.check_connection,
         open=False,

@@ -25,7 +25,7 @@ _QUIETED: Final = {
     "psycopg": logging.WARNING,
     "uvicorn": logging.WARNING,
 }
-_REPEATING: Final = ("aiokafka", "faststream")
+_REPEATING: Final = ("aiokafka", "faststream", "psycopg")
 _MOST_KEYS: Final = 512
 _DEEPEST_CAUSE: Final = 8
 _MOST_FRAMES: Final = 12
@@ -70,16 +70,17 @@ def log_context(**ids: Unpack[LogIds]) -> Generator[None]:
 
 
 class RepetitionLimit(logging.Filter):
-    """Let one line a second through for each message of a logger that repeats itself; then say how many went.
+    """Let one line a minute through for each message of a logger that repeats itself; then say how many went.
 
-    A broker that is away makes its client write dozens of equal lines a second.
+    A broker that is away makes its client write dozens of equal lines a second, and a database that is makes
+    its pool write one for each connection and try.
     """
 
     def __init__(
         self,
         *,
         loggers: tuple[str, ...] = _REPEATING,
-        interval: float = 1.0,
+        interval: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()

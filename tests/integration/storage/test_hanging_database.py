@@ -1,7 +1,7 @@
 """A server that is frozen keeps its sockets open and says nothing; nobody waits for it for ever."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import LiteralString
 
 import pytest
@@ -29,6 +29,44 @@ def thawed(own_postgres: PostgresServer) -> Generator[None]:
     """Leave no frozen server to the tests that come after a failure."""
     yield
     own_postgres.thaw()
+
+
+@pytest.mark.long
+async def test_a_pool_is_there_soon_after_an_outage_however_long_that_was(
+    own_postgres: PostgresServer, migrated_url: str
+) -> None:
+    async with open_database(migrated_url, max_size=1, timeout=1) as database:
+
+        async def asks() -> None:
+            async with database.connection() as conn:
+                await conn.execute("SELECT 1")
+
+        await asks()
+        await own_postgres.end()
+        try:
+            # A pool that doubles its pauses tries about 1, 3, 7, 15 and 31 seconds after the loss.
+            async with asyncio.timeout(60):
+                for _ in range(16):
+                    await _fails(asks)
+        finally:
+            await own_postgres.restart()
+
+        async with asyncio.timeout(5.0):
+            while not await _succeeds(asks):
+                pass
+
+
+async def _succeeds(asks: Callable[[], Awaitable[None]]) -> bool:
+    try:
+        await asks()
+    except StorageUnavailableError:
+        return False
+    return True
+
+
+async def _fails(asks: Callable[[], Awaitable[None]]) -> None:
+    with pytest.raises(StorageUnavailableError):
+        await asks()
 
 
 async def test_a_statement_and_a_transaction_end_and_the_pool_works_again_after_it(
