@@ -1,15 +1,20 @@
 """What the service needs goes away and comes back: nothing lost, nothing twice, no hand needed.
 
-One service lives through all of it, one outage after the other.
+One service lives through all of it, one outage after the other; when it was started, neither broker nor
+database was there.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
+from uuid import uuid4
 
+import httpx
 import pytest
 from psycopg import sql
 
+from producers.client import MemoryClient
+from producers.client_errors import MemoryClientError
 from tests.support.kafka import KafkaServer
 from tests.support.outages import Outage, Scene, database_name, nothing, on_server, scene
 from tests.support.postgres import PostgresServer
@@ -20,6 +25,9 @@ SHORT_S: Final = 2.0
 LONG_S: Final = 60.0
 _ANSWER_S: Final = "3"
 _CUTS: Final = 10
+# Less than callers wait by default.
+_PROMPT_S: Final = 9.0
+_INJECTION: Final = "/get_injection_context"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +43,12 @@ async def suffering(
         pytest.skip(f"needs an Apache Kafka and a PostgreSQL of its own, not {kafka.kind}, {postgres.kind}")
     folder = tmp_path_factory.mktemp("outages")
     async with scene(
-        folder, kafka=kafka, postgres=postgres, prefix="outages.", settings={"DB_ANSWER_SEC": _ANSWER_S}
+        folder,
+        kafka=kafka,
+        postgres=postgres,
+        prefix="outages.",
+        settings={"DB_ANSWER_SEC": _ANSWER_S},
+        starts_alone=True,
     ) as service:
         yield service
 
@@ -141,6 +154,41 @@ async def test_an_outage_of_a_minute_loses_and_doubles_nothing_and_needs_no_hand
     suffering: Scene, outage: Callable[[Scene], Outage]
 ) -> None:
     await suffering.suffers(outage(suffering), seconds=LONG_S)
+
+
+async def test_an_injection_that_meets_a_frozen_database_is_told_so_in_time(suffering: Scene) -> None:
+    prefix = suffering.service.topics.prefix
+    client = MemoryClient(suffering.service.kafka, topic_prefix=prefix, reply_topic=f"{prefix}frozen.replies")
+    async with client, httpx.AsyncClient(base_url=suffering.service.http, trust_env=False) as http:
+        await client.inject(user=uuid4())
+        suffering.postgres.freeze()
+        try:
+            with pytest.raises(MemoryClientError) as over_kafka:
+                await client.inject(user=uuid4(), timeout=_PROMPT_S)
+            over_http = await http.get(_INJECTION, params={"user_id": str(uuid4())}, timeout=_PROMPT_S)
+        finally:
+            suffering.postgres.thaw()
+        await suffering.suffers(Outage(go=nothing, back=nothing), seconds=0)
+        await client.inject(user=uuid4())
+
+    assert (over_kafka.value.code, over_kafka.value.retryable) == ("storage_unavailable", True)
+    assert (over_http.status_code, over_http.json()["error"]["code"]) == (503, "storage_unavailable")
+
+
+async def test_memory_is_read_while_the_database_takes_no_writes(suffering: Scene) -> None:
+    await suffering.suffers(Outage(go=nothing, back=nothing), seconds=0)
+    someone = (await suffering.tables.facts(status="active"))[0]["user_id"]
+    outage = database_read_only(suffering)
+
+    await outage.go()
+    try:
+        async with httpx.AsyncClient(base_url=suffering.service.http, trust_env=False) as http:
+            answers = [await http.get(_INJECTION, params={"user_id": str(someone)}) for _ in range(3)]
+    finally:
+        await outage.back()
+
+    assert [answer.json()["applied"] for answer in answers] == [True] * 3
+    await suffering.suffers(Outage(go=nothing, back=nothing), seconds=0)
 
 
 async def test_after_all_of_them_every_end_was_told_and_nothing_became_a_dead_letter(

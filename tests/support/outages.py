@@ -210,7 +210,7 @@ _OURS: Final = ("consumers", "domain", "gateway", "producers", "service", "stora
 
 
 @asynccontextmanager
-async def scene(
+async def scene(  # noqa: PLR0913 - each of them makes another scene
     folder: Path,
     *,
     kafka: KafkaServer,
@@ -218,10 +218,12 @@ async def scene(
     prefix: str,
     settings: Mapping[str, str],
     has_embedder: bool = False,
+    starts_alone: bool = False,
 ) -> AsyncGenerator[Scene]:
     """Give a ready service whose model answers each benchmark conversation with its facts.
 
-    ``has_embedder``: its vectors come from a server that can be taken away, too.
+    ``has_embedder``: its vectors come from a server that can be taken away, too. ``starts_alone``: neither
+    broker nor database is there when it is started.
     """
     url = postgres.create_database()
     try:
@@ -243,8 +245,12 @@ async def scene(
                     **settings,
                 },
             )
+            if starts_alone:
+                stack.push_async_exit(service)
+                await begins_alone(service, kafka, postgres)
+            else:
+                await stack.enter_async_context(service)
             async with (
-                service,
                 looking(url) as tables,
                 publishing(kafka.bootstrap, request_timeout_ms=_PATIENCE_MS) as publisher,
             ):
@@ -259,6 +265,44 @@ async def scene(
                 )
     finally:
         postgres.drop_database(url)
+
+
+async def begins_alone(service: RunningService, kafka: KafkaServer, postgres: PostgresServer) -> None:
+    """Start ``service`` with nothing there, see what it says, and give it one thing after the other."""
+    kafka.kill()
+    await postgres.end()
+    try:
+        service.spawn()
+        for what, comes in (("database", postgres.restart), ("broker", kafka.restart)):
+            assert await _says_alone(service, what) == "does not answer"
+            assert service.output() == []
+            await comes()
+    except BaseException:
+        await postgres.restart()
+        await kafka.restart()
+        raise
+    await service.ready()
+
+
+async def _says_alone(service: RunningService, what: str) -> str:
+    """Return what a service that starts says of ``what``; all else is unavailable, and it is healthy."""
+    detail = ""
+
+    async def has_told() -> bool:
+        nonlocal detail
+        async with httpx.AsyncClient(base_url=service.http, trust_env=False, timeout=5) as client:
+            try:
+                parts = (await client.get("/ready")).json()["components"]
+            except httpx.ConnectError:
+                return False
+            memory = await client.get("/get_injection_context", params={"user_id": str(uuid4())})
+            assert (await client.get("/health")).status_code == 200
+        assert (memory.status_code, memory.json()["error"]["code"]) == (503, "storage_unavailable")
+        detail = parts.get(what, {}).get("detail", "")
+        return detail not in ("", "starting")
+
+    await until(has_told, within=30, what=f"/ready tells of the {what}", every=0.2)
+    return detail
 
 
 def on_server(postgres: PostgresServer, *statements: sql.SQL | sql.Composed) -> None:
