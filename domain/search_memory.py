@@ -20,6 +20,8 @@ _SHORTEST_MISSPELT: Final = 4
 _VECTOR_SHARE: Final = 0.35
 _LEAST_SCORE: Final = 0.15
 _LEAST_OF_BEST: Final = 0.5
+_NAMED: Final = 0.3
+_WHOLE_QUESTION: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +111,20 @@ class SearchMemory:
         findings = await self._facts.search(question)
         if mended := await self._mended(question, findings.frequencies):
             findings = await self._facts.search(mended)
-        return relevant(findings.facts, has_vector=question.vector is not None)[: request.limit]
+        found = self._with_names(findings.facts, request.query)
+        return relevant(found, has_vector=question.vector is not None)[: request.limit]
+
+    def _with_names(self, found: Sequence[FoundFact], query: str) -> Sequence[FoundFact]:
+        """Lift what the question names in full, by its key or another name, over what shares words."""
+        said = set(self._tokenizer.tokens_of(query, limit=_WHOLE_QUESTION))
+        lifted = [
+            replace(one, score=one.score + _NAMED) if self._is_named(one.fact, said) else one for one in found
+        ]
+        return sorted(lifted, key=lambda one: -one.score)
+
+    def _is_named(self, fact: FactRow, said: set[str]) -> bool:
+        names = (fact.fact_key, *fact.aliases)
+        return any(words and said.issuperset(words) for words in map(self._tokenizer.query_tokens_of, names))
 
     async def _question(self, request: SearchRequest) -> Question:
         words = self._tokenizer.query_tokens_of(request.query)

@@ -189,6 +189,15 @@ async def test_another_name_of_a_thing_finds_it(stores: Stores) -> None:
     assert await values(stores, "what about k8s") == ["Kubernetes"]
 
 
+async def test_what_a_question_names_comes_before_what_shares_its_words(stores: Stores) -> None:
+    await remembers(stores, "cache", ("cache", "Redis on a single node"), aliases=("Redis",))
+    await remembers(
+        stores, "auth", ("auth", "sessions depend on Redis, deploys on nothing"), at=MARCH + timedelta(days=1)
+    )
+
+    assert await values(stores, "What are we using Redis for?") == ["Redis on a single node"]
+
+
 async def test_what_belongs_to_another_topic_stays_out(stores: Stores) -> None:
     await remembers(stores, "code", ("editor", "Helix with a dark theme"), topics=("code",))
     await remembers(
