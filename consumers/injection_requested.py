@@ -1,12 +1,18 @@
 """Answer requests for the memory that belongs in the next prompt."""
 
-from typing import Any, Protocol
+from collections.abc import Awaitable
+from typing import Any, Final, Protocol
+from uuid import UUID
 
 from consumers.decoding import decode
 from consumers.translation import avatar_of, moment_of, user_of
+from domain.errors import InvalidInputError
 from domain.injection import Injection, InjectionMode, InjectionRequest
 from domain.outbox import RawRecord
 from schemas import injection as wire
+
+_WAIT_FIELD: Final = b'"wait_for_session"'
+_MS_PER_SECOND: Final = 1_000
 
 
 class Build(Protocol):
@@ -34,11 +40,37 @@ class InjectionAnswers:
         return injection_body(await self._build(injection_request(request)))
 
 
-def injection_request(request: wire.InjectionRequest) -> InjectionRequest:
-    """Return ``request`` in the domain's terms.
+class WaitsForSessions(Protocol):
+    """Waits until a session is remembered."""
 
-    A session that is waited for is not: the reply says at once which sessions are pending.
-    """
+    async def __call__(self, tenant_id: str, session_id: UUID, *, seconds: float) -> bool:
+        """Return whether the session's job has ended, as soon as it has or ``seconds`` are over."""
+        ...
+
+
+class InjectionWaits:
+    """Says which session a request wants to see before it is answered."""
+
+    def __init__(self, sessions: WaitsForSessions) -> None:
+        self._sessions = sessions
+
+    def __call__(self, record: RawRecord) -> Awaitable[object] | None:
+        """Return the wait that ``record`` asks for; what cannot be read is not waited with."""
+        if record.value is None or _WAIT_FIELD not in record.value:
+            return None
+        try:
+            request = decode(wire.InjectionRequest, record.value)
+        except InvalidInputError:
+            return None
+        if request.wait_for_session is None or not request.wait_ms:
+            return None
+        return self._sessions(
+            request.tenant_id, request.wait_for_session, seconds=request.wait_ms / _MS_PER_SECOND
+        )
+
+
+def injection_request(request: wire.InjectionRequest) -> InjectionRequest:
+    """Return ``request`` in the domain's terms; a session that is waited for has been by then."""
     return InjectionRequest(
         tenant_id=request.tenant_id,
         user=user_of(request),

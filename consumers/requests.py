@@ -29,8 +29,11 @@ from telemetry.logs import log_context
 logger = logging.getLogger(__name__)
 
 Answer = Callable[[RawRecord], Awaitable[object]]
+Wait = Callable[[RawRecord], Awaitable[object] | None]
+"""Says what a request has to wait for before it is answered; None for nothing."""
 
 _MOST_ANSWER_SECONDS: Final = 30.0
+_MOST_WAITING: Final = 10_000
 
 
 class Answered(StrEnum):
@@ -56,16 +59,33 @@ class RequestHandler:
         answer: Answer,
         replies: Replies,
         *,
+        wait: Wait = lambda _record: None,
         on_answered: Callable[[Answered, float], None] = lambda _answered, _seconds: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._answer = answer
         self._replies = replies
+        self._wait = wait
         self._on_answered = on_answered
         self._now = now
+        self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, record: RawRecord) -> None:
-        """Answer ``record``; whatever it holds, nothing is raised."""
+        """Answer ``record``, or see to it that it is answered later; whatever it holds, nothing is raised."""
+        waiting = self._wait(record) if len(self._late) < _MOST_WAITING else None
+        if waiting is None:
+            await self._answered(record)
+            return
+        # Whoever reads the topic goes on with the next request meanwhile.
+        task = asyncio.create_task(self._answered_after(waiting, record))
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    async def _answered_after(self, waiting: Awaitable[object], record: RawRecord) -> None:
+        await waiting
+        await self._answered(record)
+
+    async def _answered(self, record: RawRecord) -> None:
         started = time.perf_counter()
         with log_context(topic=record.topic):
             answered = await self._handled(record)

@@ -8,15 +8,16 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
-from consumers.injection_requested import InjectionAnswers
+from consumers.injection_requested import InjectionAnswers, InjectionWaits
 from consumers.memory_queries import QueryAnswers
-from consumers.requests import Answer, RequestHandler
+from consumers.requests import Answer, RequestHandler, Wait
 from consumers.responder import Responder, ResponderSettings
 from domain.accept_conversation import AcceptConversation
 from domain.answer_query import AnswerQuery
 from domain.build_injection import BuildInjection
 from domain.gather_context import GatherContext
 from domain.search_memory import SearchMemory
+from domain.session_waits import SessionWaits
 from gateway.http import Door, build_app, build_starting_app
 from gateway.parts import AccessToken, EdgeParts, GatewayParts, Readiness
 from gateway.server import HttpServer
@@ -54,14 +55,16 @@ async def responder_parts(shared: Surroundings) -> Sequence[Component]:
     replies = Replies(shared.producer(linger_ms=0), patterns=settings.afterword_reply_topics)
     counted = Counted(shared.metrics, topic_prefix=topics.prefix)
 
-    def answering(topic: str, answer: Answer) -> RequestHandler:
-        return RequestHandler(answer, replies, on_answered=partial(counted.answered, topic))
+    def answering(topic: str, answer: Answer, *, wait: Wait = lambda _record: None) -> RequestHandler:
+        return RequestHandler(answer, replies, wait=wait, on_answered=partial(counted.answered, topic))
 
     injections, queries = topics.injection_requests, topics.queries
     responder = Responder(
         shared.broker,
         {
-            injections: answering(injections, InjectionAnswers(inject)),
+            injections: answering(
+                injections, InjectionAnswers(inject), wait=InjectionWaits(SessionWaits(reads=reads))
+            ),
             queries: answering(queries, answers),
         },
         ResponderSettings(

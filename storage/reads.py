@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -14,6 +14,7 @@ from domain.errors import InvalidInputError
 from domain.injection import PendingSession, RankedFact, RankedRead
 from domain.jobs import Job, JobStatus
 from domain.memory.facts import FactRow
+from domain.session_waits import Session
 from domain.stores import FactPage, FactsQuery
 from storage.fact_rows import FACT_COLUMNS, fact_from_row
 from storage.job_rows import JOB_COLUMNS, job_from_row
@@ -128,6 +129,16 @@ FIND_JOB: Final[LiteralString] = (
 """
 )
 
+ENDED_SESSIONS: Final[LiteralString] = """
+    SELECT DISTINCT j.tenant_id, j.session_id
+      FROM unnest(%(tenant_ids)s::text[], %(session_ids)s::uuid[]) AS w (tenant_id, session_id)
+      JOIN lis.sessions AS s ON s.tenant_id = w.tenant_id AND s.session_id = w.session_id
+      JOIN lis.extraction_jobs AS j
+        ON j.tenant_id = s.tenant_id AND j.user_id = s.user_id AND j.session_id = s.session_id
+     WHERE j.generation = s.serving_generation
+       AND j.status NOT IN ('queued', 'running', 'retrying')
+"""
+
 SESSION_FACTS: Final[LiteralString] = (
     """
     WITH said AS MATERIALIZED (
@@ -204,6 +215,15 @@ class PostgresReads:
         if row["has_conflict"] and JobStatus(row["status"]).is_final:
             row["status"] = JobStatus.CONFLICT.value
         return job_from_row(row)
+
+    async def ended(self, sessions: Collection[Session]) -> Collection[Session]:
+        """Return those of ``sessions`` whose job has ended, in whatever way."""
+        params = {
+            "tenant_ids": [tenant for tenant, _ in sessions],
+            "session_ids": [session for _, session in sessions],
+        }
+        rows = await self._rows(ENDED_SESSIONS, params)
+        return [(row["tenant_id"], row["session_id"]) for row in rows]
 
     async def session_facts(self, tenant_id: str, user_id: UUID, session_id: UUID) -> Sequence[FactRow]:
         """Return the facts that a session is evidence of."""

@@ -36,6 +36,7 @@ WITHOUT_A_USER: Final = {
     "replay_sql.READ_STANDING": "sessions by their ids within a tenant",
     "replay_sql.COUNT_JOBS": "jobs of everybody that a replay ordered",
     "reads.FIND_JOB": "a job by its id, or by its session's",
+    "reads.ENDED_SESSIONS": "sessions by their ids within a tenant",
 }
 #: The jobs of everybody, and facts by ids that a read of their scope gave: the id is made of the scope.
 WITHOUT_A_TENANT: Final = {
