@@ -20,6 +20,7 @@ from domain.errors import (
     SlotsTakenError,
     UnreadableAnswerError,
 )
+from domain.follow_up import FollowUp
 from domain.jobs import Claim, JobError, JobKind, JobOrder, JobOutcome
 from domain.judging import AskJudge, Judging, KnownClaims, can_raise
 from domain.memory.assertions import Assertion
@@ -77,7 +78,9 @@ class ExtractSession:
         limits: ExtractionLimits,
         clock: Clock,
         ask_judge: AskJudge | None = None,
+        follow_up: FollowUp | None = None,
     ) -> None:
+        self._follow_up = follow_up
         self._ask_judge = ask_judge
         self._jobs = jobs
         self._extractor = extractor
@@ -102,7 +105,9 @@ class ExtractSession:
                 await self._judge(order)
                 return Ending.DONE
             case JobKind.FOLLOW_UP:
-                raise PermanentError(f"jobs of kind {order.kind} are not known to this version")
+                if self._follow_up is not None:
+                    await self._follow_up(order)
+                return Ending.DONE
             case unreachable:
                 assert_never(unreachable)
 
@@ -196,8 +201,15 @@ class ExtractSession:
             model=self._embedder.info.model,
             dropped=dropped,
             judging=judging,
+            is_followed_up=self._is_followed_up(claim),
         )
         await self._jobs.commit(claim, extracted, outcome)
+
+    def _is_followed_up(self, claim: Claim) -> bool:
+        """Say whether something follows the commit; nothing does where nobody is served by it."""
+        is_served = claim.replay_mode is not ReplayMode.SHADOW
+        follow_up = self._follow_up
+        return is_served and follow_up is not None and follow_up.is_due_after(len(claim.session.messages))
 
     async def _read(self, claim: Claim) -> Sequence[tuple[str, Window, WindowCandidates]]:
         """Read each window, or take what an earlier attempt or revision read."""
