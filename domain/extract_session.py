@@ -188,7 +188,7 @@ class ExtractSession:
 
     async def _remember(self, claim: Claim) -> None:
         read = await self._read(claim)
-        kept, dropped = self._checked(read)
+        kept, dropped = self._checked(claim, read)
         assertions = assertions_of(claim.scope, claim.session.session_id, claim.order.generation, kept)
         answers = {digest: answer for digest, _, answer in read}
         vectors = await self._vectors(claim, assertions, answers)
@@ -214,7 +214,10 @@ class ExtractSession:
     async def _read(self, claim: Claim) -> Sequence[tuple[str, Window, WindowCandidates]]:
         """Read each window, or take what an earlier attempt or revision read."""
         session = replace(claim.session, messages=masked(claim.session.messages))
-        windows = windows_of(session, max_chars=self._limits.window_chars)
+        windows = [
+            replace(window, may_be_sensitive=bool(claim.allowed_categories))
+            for window in windows_of(session, max_chars=self._limits.window_chars)
+        ]
         read: list[tuple[str, Window, WindowCandidates]] = []
         for window in windows:
             digest = window_digest(window)
@@ -226,13 +229,15 @@ class ExtractSession:
         return read
 
     def _checked(
-        self, read: Sequence[tuple[str, Window, WindowCandidates]]
+        self, claim: Claim, read: Sequence[tuple[str, Window, WindowCandidates]]
     ) -> tuple[list[Candidate], Mapping[str, int]]:
+        allowed = self._policy.allowed_categories | claim.allowed_categories
+        policy = replace(self._policy, allowed_categories=allowed)
         kept: list[Candidate] = []
         dropped: Counter[str] = Counter()
         for _, window, answer in read:
             for candidate in answer.candidates:
-                match check(candidate, window, self._policy):
+                match check(candidate, window, policy):
                     case Kept(found) | Pending(found):
                         kept.append(found)
                     case Dropped(reason):

@@ -83,7 +83,7 @@ async def test_a_short_conversation_is_followed_by_nothing(stores: Stores) -> No
     assert await remembered(stores, following(stores, every=5), TALK) == []
 
 
-async def test_a_conversation_that_grew_is_summed_up_again_and_never_by_less(stores: Stores) -> None:
+async def test_a_conversation_that_grew_is_summed_up_again(stores: Stores) -> None:
     extract = following(stores)
     (first,) = await remembered(stores, extract, TALK)
     await run(extract, first)
@@ -98,6 +98,22 @@ async def test_a_conversation_that_grew_is_summed_up_again_and_never_by_less(sto
 
     assert [one.kind for one in orders] == [JobKind.FOLLOW_UP] * 2
     assert [count for *_, count in await summaries(stores)] == [8]
+
+
+async def test_a_worker_that_is_late_with_fewer_messages_changes_nothing(stores: Stores) -> None:
+    store = PostgresSummaries(stores.database, outgoing=stores.outgoing)
+    (order,) = await remembered(stores, following(stores), TALK)
+    told = await store.told(order)
+    assert told is not None
+
+    kept = [
+        await store.keep(order, replace(told, message_count=count), f"{count} messages")
+        for count in (8, 4, 8)
+    ]
+
+    assert kept == [True, False, False]
+    assert await summaries(stores) == [("8 messages", "extract", 8)]
+    assert (await stores.events()).count("memory.summary.stored") == 1
 
 
 async def test_nobody_is_summed_up_by_the_words_of_another(stores: Stores) -> None:

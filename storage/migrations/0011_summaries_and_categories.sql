@@ -12,3 +12,8 @@ CREATE TABLE lis.conversation_summaries (
     PRIMARY KEY (user_id, tenant_id, avatar_id, session_id)
 );
 CREATE INDEX summaries_newest ON lis.conversation_summaries (user_id, tenant_id, avatar_id, ended_at DESC);
+
+-- Special categories of data protection law that a tenant allows to be remembered; none unless it says so.
+ALTER TABLE lis.tenants ADD COLUMN allowed_categories text[] NOT NULL DEFAULT '{}'
+    CHECK (allowed_categories <@ ARRAY['religion', 'political_views', 'ethnic_origin', 'sexual_orientation',
+        'trade_union', 'diagnoses', 'medication', 'criminal_record', 'other_health']);
