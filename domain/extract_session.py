@@ -20,6 +20,7 @@ from domain.errors import (
     SlotsTakenError,
     UnreadableAnswerError,
 )
+from domain.follow_up import FollowUp
 from domain.jobs import Claim, JobError, JobKind, JobOrder, JobOutcome
 from domain.judging import AskJudge, Judging, KnownClaims, can_raise
 from domain.memory.assertions import Assertion
@@ -77,7 +78,9 @@ class ExtractSession:
         limits: ExtractionLimits,
         clock: Clock,
         ask_judge: AskJudge | None = None,
+        follow_up: FollowUp | None = None,
     ) -> None:
+        self._follow_up = follow_up
         self._ask_judge = ask_judge
         self._jobs = jobs
         self._extractor = extractor
@@ -102,7 +105,9 @@ class ExtractSession:
                 await self._judge(order)
                 return Ending.DONE
             case JobKind.FOLLOW_UP:
-                raise PermanentError(f"jobs of kind {order.kind} are not known to this version")
+                if self._follow_up is not None:
+                    await self._follow_up(order)
+                return Ending.DONE
             case unreachable:
                 assert_never(unreachable)
 
@@ -183,7 +188,7 @@ class ExtractSession:
 
     async def _remember(self, claim: Claim) -> None:
         read = await self._read(claim)
-        kept, dropped = self._checked(read)
+        kept, dropped = self._checked(claim, read)
         assertions = assertions_of(claim.scope, claim.session.session_id, claim.order.generation, kept)
         answers = {digest: answer for digest, _, answer in read}
         vectors = await self._vectors(claim, assertions, answers)
@@ -196,13 +201,23 @@ class ExtractSession:
             model=self._embedder.info.model,
             dropped=dropped,
             judging=judging,
+            is_followed_up=self._is_followed_up(claim),
         )
         await self._jobs.commit(claim, extracted, outcome)
+
+    def _is_followed_up(self, claim: Claim) -> bool:
+        """Say whether something follows the commit; nothing does where nobody is served by it."""
+        is_served = claim.replay_mode is not ReplayMode.SHADOW
+        follow_up = self._follow_up
+        return is_served and follow_up is not None and follow_up.is_due_after(len(claim.session.messages))
 
     async def _read(self, claim: Claim) -> Sequence[tuple[str, Window, WindowCandidates]]:
         """Read each window, or take what an earlier attempt or revision read."""
         session = replace(claim.session, messages=masked(claim.session.messages))
-        windows = windows_of(session, max_chars=self._limits.window_chars)
+        windows = [
+            replace(window, may_be_sensitive=bool(claim.allowed_categories))
+            for window in windows_of(session, max_chars=self._limits.window_chars)
+        ]
         read: list[tuple[str, Window, WindowCandidates]] = []
         for window in windows:
             digest = window_digest(window)
@@ -214,13 +229,15 @@ class ExtractSession:
         return read
 
     def _checked(
-        self, read: Sequence[tuple[str, Window, WindowCandidates]]
+        self, claim: Claim, read: Sequence[tuple[str, Window, WindowCandidates]]
     ) -> tuple[list[Candidate], Mapping[str, int]]:
+        allowed = self._policy.allowed_categories | claim.allowed_categories
+        policy = replace(self._policy, allowed_categories=allowed)
         kept: list[Candidate] = []
         dropped: Counter[str] = Counter()
         for _, window, answer in read:
             for candidate in answer.candidates:
-                match check(candidate, window, self._policy):
+                match check(candidate, window, policy):
                     case Kept(found) | Pending(found):
                         kept.append(found)
                     case Dropped(reason):

@@ -91,6 +91,7 @@ class Claim:
     ``message_count`` is how many messages are waited for: what an end without messages of its own announced.
     ``content_digest`` is of what the session said when it was read.
     ``takeovers`` counts how often in a row a worker was lost with this job, without any progress of it.
+    ``allowed_categories`` are the special categories that the tenant allows to be remembered.
     ``has_memory`` is False where nothing is stored in the scope yet.
     ``kept`` has the candidates of windows that were read before, by ``domain.windows.window_digest``.
     """
@@ -108,6 +109,7 @@ class Claim:
     takeovers: int = 0
     kept: Mapping[str, WindowCandidates] = field(default_factory=dict)
     has_memory: bool = True
+    allowed_categories: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ _SHAPES: Final = tuple(
         r"-----BEGIN [A-Z ]{3,40}-----(?:[^-]|-(?!-)){0,10000}(?:-----END [A-Z ]{3,40}-----)?",
         r"[a-z][a-z0-9+.-]{1,20}://[^\s/@:]{0,80}:[^\s/@]{1,120}@\S{1,200}",
         _BOUND + r"(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{16,200}",
+        _BOUND + r"(?:sk|pk|rk)[-_](?:live|test)[-_][A-Za-z0-9]{6,200}",
         _BOUND + r"(?:gh[pousr]|github_pat|glpat|xox[abprs]|hf|npm|pypi|dop_v1|shpat|"
         r"ya29)[-_.][A-Za-z0-9_.-]{10,250}",
         _BOUND + r"(?:AKIA|ASIA|AGPA|AIDA|AROA)[A-Z0-9]{12,20}" + _END,

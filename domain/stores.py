@@ -59,6 +59,7 @@ class Extracted:
     model: str
     dropped: Mapping[str, int]
     judging: Judging = field(default_factory=Judging)
+    is_followed_up: bool = False
 
 
 class JobStore(Protocol):

@@ -27,6 +27,8 @@ class Window:
     ended_at: datetime
     timezone: str | None
     language: str | None
+    may_be_sensitive: bool = False
+    """Whether the tenant allows any special category, so that a reader may look for them."""
 
     @property
     def new_messages(self) -> tuple[Message, ...]:
@@ -76,7 +78,7 @@ def window_digest(window: Window) -> str:
         for message in window.messages
         for part in (message.message_id, message.role, message.content, message.sent_at.isoformat())
     )
-    for part in (*context, *messages):
+    for part in (*context, *messages, *(("sensitive",) if window.may_be_sensitive else ())):
         encoded = part.encode("utf-8", "surrogatepass")
         digest.update(len(encoded).to_bytes(8, "big"))
         digest.update(encoded)

@@ -75,6 +75,9 @@ class ModelSettings(SettingsGroup):
     memory_pending_confidence: Share = 0.45
     """Confidence from which on a candidate waits for a second saying."""
 
+    memory_summary_messages: Annotated[int, Field(ge=2, le=100_000)] = 20
+    """Messages after which a conversation is summed up, and summed up again."""
+
     memory_rules_off: Listed = ()
     """Rules that are switched off, by their names with commas between (`en/likes-3`), as a fact's reasoning
     tells them."""

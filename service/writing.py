@@ -18,6 +18,7 @@ from consumers.worker_shares import LaneShare, WorkerShares
 from domain.accept_conversation import AcceptConversation, AcceptMessage
 from domain.command_facts import CommandFacts
 from domain.extract_session import ExtractSession
+from domain.follow_up import FollowUp
 from domain.outbox import WaitingRecord
 from domain.redo_degraded import RedoDegraded
 from producers.outbox_relay import OutboxRelay
@@ -52,6 +53,7 @@ from storage.degraded_jobs import PostgresDegradedJobs
 from storage.fact_commands import PostgresFactCommands
 from storage.intake import PostgresIntake
 from storage.jobs import PostgresJobs
+from storage.summaries import PostgresSummaries
 
 # Longer than a busy consumer needs, since seven idle ones ask anew each time it runs out.
 _FETCH_WAIT_MS: Final = 100
@@ -102,6 +104,10 @@ async def extraction_parts(shared: Surroundings) -> Sequence[Component]:
         limits=extraction_limits(shared.settings),
         clock=shared.clock,
         ask_judge=ask_judge_of(shared.settings, judge) if judge is not None else None,
+        follow_up=FollowUp(
+            summaries=PostgresSummaries(await shared.pool(WRITE), outgoing=shared.outgoing),
+            every=shared.settings.memory_summary_messages,
+        ),
     )
     shares = worker_shares(shared.settings)
     return [await _lane(shared, lane, extract, shares) for lane in LANES]

@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 
 from domain.errors import ClaimLostError, PermanentError, StorageUnavailableError
 from domain.events import DomainEvent
-from domain.jobs import Claim, Job, JobOrder, JobOutcome
+from domain.jobs import Claim, Job, JobKind, JobOrder, JobOutcome
 from domain.judging import Judging
 from domain.memory.changes import Kind
 from domain.memory.fold import ConflictingEvidenceError
@@ -35,7 +35,7 @@ from storage.commit_reads import Reading, ScopeReader, Touched
 from storage.commit_write_sql import ADD_JUDGEMENTS, COUNT_JUDGING, END_JOBS, SERVE
 from storage.commit_writes import Writes, lock_key, owner_of
 from storage.evidence_rows import assertion_row
-from storage.job_rows import changed, job_from_row, outcome_row
+from storage.job_rows import changed, job_from_row, ordered, outcome_row
 from storage.json_text import Row, rows_text
 from storage.judging_orders import judged_again, judged_later, judgement_rows, judging_cost
 from storage.natural_batch import NaturalBatch
@@ -239,6 +239,8 @@ class Commits:
             }
         )
         told = [*events, changed("completed", row)]
+        if work.extracted.is_followed_up:
+            told.append(ordered(held, kind=JobKind.FOLLOW_UP))
         if later := judged_later(held, work.extracted, reading):
             told.append(later)
         writes.records += outbox_rows(told, self._encode, tenant_id=order.tenant_id, user_id=order.user_id)

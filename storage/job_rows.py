@@ -68,9 +68,12 @@ def changed(change: str, row: Mapping[str, Any]) -> JobChanged:
     )
 
 
-def ordered(row: Mapping[str, Any], *, at: datetime | None = None) -> JobOrdered:
-    """Order the job of ``row`` on its lane, at once or at a time to come."""
-    return JobOrdered(lane=Lane(row["lane"]), order=order_from_row(row), available_at=at)
+def ordered(
+    row: Mapping[str, Any], *, kind: JobKind = JobKind.EXTRACT, at: datetime | None = None
+) -> JobOrdered:
+    """Order the job of ``row``, or what of ``kind`` follows it, on its lane: at once or at a time to come."""
+    order = replace(order_from_row(row), kind=kind)
+    return JobOrdered(lane=Lane(row["lane"]), order=order, available_at=at)
 
 
 def outcome_row(outcome: JobOutcome) -> Row:

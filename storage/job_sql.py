@@ -126,6 +126,9 @@ READ_CLAIMED: Final[LiteralString] = """
                      FROM lis.scopes AS c
                     WHERE c.user_id = s.user_id AND c.tenant_id = s.tenant_id
                       AND c.avatar_id = s.avatar_id) AS has_memory,
+           (SELECT t.allowed_categories
+              FROM lis.tenants AS t
+             WHERE t.tenant_id = s.tenant_id) AS allowed_categories,
            (SELECT json_agg(json_build_object(
                        'message_id', m.message_id, 'position', m.position, 'role', m.role, 'content',
                        m.content,

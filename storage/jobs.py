@@ -314,6 +314,7 @@ def _claim(row: Mapping[str, Any], order: JobOrder) -> Claim:
         replay_mode=ReplayMode(row["replay_mode"]) if row["replay_mode"] is not None else None,
         kept={digest: window_from_row(one) for digest, one in (row["kept"] or {}).items()},
         has_memory=row["has_memory"],
+        allowed_categories=frozenset(row["allowed_categories"] or ()),
     )
 
 

@@ -1,12 +1,11 @@
 """What a judge said as rows, and when it is asked again."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from domain.events import JobOrdered
-from domain.jobs import JobKind, JobOrder, Lane
+from domain.jobs import JobKind, JobOrder
 from domain.judging import Judging
 from domain.memory.assertions import Scope
 from domain.memory.questions import is_judged, judged_claim
@@ -14,7 +13,7 @@ from domain.memory.slots import slot_text
 from domain.stores import Extracted
 from storage.commit_reads import Reading
 from storage.evidence_rows import assertion_from_row, judgement_row
-from storage.job_rows import order_from_row
+from storage.job_rows import ordered
 from storage.json_text import Row
 
 _JUDGED_AFTER: Final = timedelta(seconds=30)
@@ -56,18 +55,12 @@ def judged_later(held: Mapping[str, Any], extracted: Extracted, reading: Reading
     if not judging.is_owed and next(unseen, None) is None:
         return None
     due = held["now"] + _JUDGED_AFTER if judging.is_away else None
-    return _judge_order(held, due)
+    return ordered(held, kind=JobKind.JUDGE, at=due)
 
 
 def judged_again(job: Mapping[str, Any], judging: Judging) -> JobOrdered:
     """Order again; a judge that stays away is asked ever more rarely, by how long ago the job was done."""
     if not judging.is_away:
-        return _judge_order(job, None)
+        return ordered(job, kind=JobKind.JUDGE)
     waited: timedelta = job["now"] - (job["finished_at"] or job["now"])
-    return _judge_order(job, job["now"] + min(max(waited, _JUDGED_AFTER), _RARELY))
-
-
-def _judge_order(job: Mapping[str, Any], due: datetime | None) -> JobOrdered:
-    return JobOrdered(
-        lane=Lane(job["lane"]), order=replace(order_from_row(job), kind=JobKind.JUDGE), available_at=due
-    )
+    return ordered(job, kind=JobKind.JUDGE, at=job["now"] + min(max(waited, _JUDGED_AFTER), _RARELY))

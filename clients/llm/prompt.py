@@ -21,7 +21,7 @@ SPEC_SERIES: Final = "extraction-1"
 class ExtractionPrompt:
     """Builds requests from ``extraction_spec.md`` and the vocabulary; the fixed part is made once.
 
-    Keys of special categories are named, and so asked for, only where ``sensitive`` says so.
+    Keys of special categories are named, and so asked for, only where a window may be sensitive.
     """
 
     def __init__(
@@ -30,13 +30,21 @@ class ExtractionPrompt:
         vocabulary: Vocabulary,
         max_memories: int = 24,
         user_turns_only: bool = False,
-        sensitive: bool = False,
         temperature: float = 0.1,
         max_tokens: int = 1024,
     ) -> None:
         specification = (files("domain") / "extraction_spec.md").read_text(encoding="utf-8")
-        keys = _slots(vocabulary, sensitive=sensitive)
-        self._fixed = "\n".join((specification, _categories(vocabulary), keys, _form(max_memories)))
+        self._fixed, self._fixed_sensitive = (
+            "\n".join(
+                (
+                    specification,
+                    _categories(vocabulary),
+                    _slots(vocabulary, sensitive=one),
+                    _form(max_memories),
+                )
+            )
+            for one in (False, True)
+        )
         self._schema = answer_schema(categories=sorted(vocabulary.types), max_memories=max_memories)
         self._user_turns_only = user_turns_only
         self._temperature = temperature
@@ -47,7 +55,7 @@ class ExtractionPrompt:
         """Return the question about ``window``, with the ``hints`` of a first pass before its messages."""
         conversation = conversation_text(window, user_turns_only=self._user_turns_only)
         return Request(
-            fixed=self._fixed,
+            fixed=self._fixed_sensitive if window.may_be_sensitive else self._fixed,
             varying=conversation if hints is None or hints.is_empty else f"{_hints(hints)}\n\n{conversation}",
             schema=self._schema,
             schema_name="memories",

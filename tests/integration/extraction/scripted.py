@@ -7,6 +7,7 @@ from datetime import timedelta
 from clients.embeddings.hashing import HashingEmbedder
 from domain.errors import EmbedderUnavailableError
 from domain.extract_session import ExtractionLimits, ExtractSession
+from domain.follow_up import FollowUp
 from domain.jobs import JobOrder
 from domain.judging import AskJudge
 from domain.memory.fold import DEFAULT
@@ -79,6 +80,7 @@ def worker(  # noqa: PLR0913 - what one process works with
     rules: Rules = DEFAULT,
     name: str = "w1",
     ask_judge: AskJudge | None = None,
+    follow_up: FollowUp | None = None,
 ) -> ExtractSession:
     """The use case of one worker."""
     return ExtractSession(
@@ -96,6 +98,7 @@ def worker(  # noqa: PLR0913 - what one process works with
         limits=limits,
         clock=MachineClock(),
         ask_judge=ask_judge,
+        follow_up=follow_up,
     )
 
 

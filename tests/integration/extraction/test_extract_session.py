@@ -197,3 +197,17 @@ async def test_the_confidence_that_is_set_decides_what_is_a_fact(
     await run(extract, await order(stores))
 
     assert (await facts(stores) == [CITY]) is remembered
+
+
+async def test_a_special_category_is_remembered_for_the_tenant_that_allows_it_alone(stores: Stores) -> None:
+    await stores.run(
+        "INSERT INTO lis.tenants (tenant_id, allowed_categories) VALUES ('clinic', %s), ('shop', '{}')",
+        ["medication"],
+    )
+    said = says(("medication", "metformin"), ("religion", "a Quaker"))
+    for tenant in ("clinic", "shop", "unheard of"):
+        talk = ended(tenant, "I take metformin. I am a Quaker.", tenant=tenant)
+        await run(worker(stores, ScriptedExtractor(said)), order_of(talk, await stores.accept(talk)))
+
+    rows = await stores.rows("SELECT tenant_id, fact_value FROM lis.memory_facts")
+    assert [tuple(row.values()) for row in rows] == [("clinic", "metformin")]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from typing import Final
 
 import httpx
@@ -265,10 +266,10 @@ async def test_a_conversation_that_needs_no_first_pass_is_read_once(
 
 
 def test_special_categories_are_asked_for_only_where_they_are_allowed(prompt: ExtractionPrompt) -> None:
-    allowed = ExtractionPrompt(vocabulary=builtin_vocabulary(), sensitive=True)
+    allowed = replace(TALK, may_be_sensitive=True)
 
     assert "sexual_orientation" not in prompt.request(TALK).fixed
-    assert "sexual_orientation" in allowed.request(TALK).fixed
+    assert "sexual_orientation" in prompt.request(allowed).fixed
     assert "allergy" in prompt.request(TALK).fixed
 
 

@@ -20,6 +20,7 @@ SECRETS = [
     ("-----BEGIN " + "PRIVATE KEY-----\nMIIEvQ\n-----END " + "PRIVATE KEY-----\nafter", "▮\nafter"),
     ("QUJDREVGR0hJSktMTU5P" + "UFFSU1RVVldYWVphYmNkZWY=", "▮"),
     ("postgres://app:" + "s3cret@db/main", "▮"),
+    ("密钥是" + "sk_test_" + "FAKE123请保存", "密钥是▮请保存"),
     ("我的密码是" + "abc12345。我住在北京。", "我的密码是▮。我住在北京。"),
 ]
 
