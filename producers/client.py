@@ -28,12 +28,12 @@ from producers.client_messages import (
     scope_key,
     user_fields,
 )
+from producers.client_reads import ClientReads
 from producers.connection import KafkaConnection, Producer, ProducerSettings
 from producers.followers import FactNow, fact_of, following, job_of
 from producers.reply_reader import Requests
 from producers.topics_admin import ensure_topic
 from schemas import conversation, injection, queries
-from schemas.fact import Context, Fact, FactList, FoundFact, FoundFacts
 from schemas.injection import InjectionReply
 from schemas.jobs import Job
 from schemas.topics import Topics
@@ -45,7 +45,7 @@ _ASK_AGAIN_SECONDS: Final = 0.2
 T = TypeVar("T", bound=BaseModel)
 
 
-class MemoryClient(ClientCommands):
+class MemoryClient(ClientReads, ClientCommands):
     """Tells Afterword of conversations and asks it for memory, over Kafka; an async context manager.
 
     Several clients may share a reply topic: each drops what it did not ask for. A busy client better has a
@@ -164,38 +164,6 @@ class MemoryClient(ClientCommands):
         body = checked(injection.InjectionRequest, fields)
         return await self._ask(self._topics.injection_requests, body, user, InjectionReply, timeout=timeout)
 
-    async def facts(self, *, user: UserId, timeout: float | None = None, **more: Any) -> FactList:
-        """Return a page of the facts of ``user``; ``more``: ``status``, ``types``, ``cursor``, ``limit``."""
-        return await self._query(queries.FactsList, FactList, user, timeout, **more)
-
-    async def search(
-        self, query: str, *, user: UserId, timeout: float | None = None, **more: Any
-    ) -> Sequence[FoundFact]:
-        """Return the facts of ``user`` that are about ``query``, best first; nothing where nothing is.
-
-        ``more`` is any other field of ``facts.search``: ``types``, ``topics``, ``limit``, ``as_of``.
-        """
-        found = await self._query(queries.FactsSearch, FoundFacts, user, timeout, query=query, **more)
-        return found.items
-
-    async def context(
-        self, query: str | None = None, *, user: UserId, timeout: float | None = None, **more: Any
-    ) -> Context:
-        """Return what a prompt about ``query`` should know: core facts, and what is relevant to it.
-
-        ``more`` is any other field of ``context.get``: ``topics``, ``char_budget``, ``as_of``.
-        """
-        return await self._query(queries.ContextGet, Context, user, timeout, query=query, **more)
-
-    async def core_facts(self, *, user: UserId, timeout: float | None = None, **more: Any) -> Sequence[Fact]:
-        """Return the important and certain facts of ``user``, the most important first."""
-        return (await self._query(queries.FactsCore, FactList, user, timeout, **more)).items
-
-    # The names of an earlier client.
-    retrieve_relevant = search
-    get_core_facts = core_facts
-    get_conversation_context = context
-
     async def job(
         self,
         *,
@@ -282,22 +250,8 @@ class MemoryClient(ClientCommands):
         except BrokerUnavailableError as error:
             raise MemoryUnavailableError("the broker did not take the record") from error
 
-    async def _query(
-        self,
-        question: type[queries.ScopedQuery],
-        model: type[T],
-        user: UserId,
-        timeout: float | None,
-        **more: Any,
-    ) -> T:
-        fields = {
-            "type": question.kind(),
-            "tenant_id": self._tenant_id,
-            **user_fields(user),
-            **message_fields(more),
-        }
-        body = checked(question, fields)
-        return await self._ask(self._topics.queries, body, user, model, timeout=timeout)
+    async def _question(self, body: bytes, about: UserId, model: type[T], timeout: float | None) -> T:
+        return await self._ask(self._topics.queries, body, about, model, timeout=timeout)
 
     async def _ask(
         self, topic: str, body: bytes, about: UserId, model: type[T], *, timeout: float | None

@@ -9,6 +9,7 @@ from domain.build_injection import fingerprint
 from domain.gather_context import Gathered
 from domain.injection import RankedFact
 from domain.jobs import Job, JobError, JobOrder, JobOutcome
+from domain.listings import FactStory
 from domain.memory.facts import FactRow
 from domain.search_memory import FoundFact
 from domain.stores import FactPage
@@ -74,6 +75,17 @@ def found_page_body(found: Sequence[FoundFact]) -> dict[str, Any]:
         "items": [{"fact": fact_body(one.fact), "score": round(one.score, 4)} for one in found],
         "next_cursor": None,
     }
+
+
+def fact_with_evidence(story: FactStory) -> dict[str, Any]:
+    """Return a fact with the places where it was said."""
+    return {**fact_body(story.fact), "evidence": story.evidence}
+
+
+def story_body(story: FactStory) -> dict[str, Any]:
+    """Return a fact with its evidence, and each version of it, oldest first."""
+    versions = [{**told, "fact": fact_body(fact)} for told, fact in story.versions]
+    return {"fact": fact_with_evidence(story), "versions": versions}
 
 
 def context_body(gathered: Gathered, chosen: Sequence[RankedFact], text: str) -> dict[str, Any]:

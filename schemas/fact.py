@@ -91,3 +91,21 @@ class Context(Sent):
     preferences: tuple[Fact, ...] = ()
     summary: str | None = None
     fingerprint: str = ""
+
+
+class Version(Sent):
+    """One change of a fact, and the fact as it was then."""
+
+    revision: int
+    change: str
+    at: datetime
+    reason: str
+    session_id: UUID | None = None
+    fact: Fact
+
+
+class FactStory(Sent):
+    """A fact with its evidence, and what became of it, oldest first."""
+
+    fact: Fact
+    versions: tuple[Version, ...]

@@ -76,13 +76,84 @@ class ContextGet(ScopedQuery):
     as_of: Moment | None = None
 
 
+class FactsGet(ScopedQuery):
+    """Ask for one fact with its evidence."""
+
+    type: Literal["facts.get"]
+    fact_id: UUID
+
+
+class FactsHistory(ScopedQuery):
+    """Ask for what became of one fact, and on what evidence."""
+
+    type: Literal["facts.history"]
+    fact_id: UUID
+
+
+class Listing(ScopedQuery):
+    """What every list takes."""
+
+    cursor: str | None = Field(default=None, max_length=500)
+    limit: int = Field(default=100, ge=1, le=500)
+
+
+class SessionsList(Listing):
+    """Ask for the conversations of a scope, newest first."""
+
+    type: Literal["sessions.list"]
+
+
+class JobsList(Listing):
+    """Ask for the jobs of a scope, newest first."""
+
+    type: Literal["jobs.list"]
+    session_id: UUID | None = None
+
+
+class CandidatesList(Listing):
+    """Ask for what waits for a second saying."""
+
+    type: Literal["candidates.list"]
+
+
+class ClarificationsList(Listing):
+    """Ask for the questions that the user could settle."""
+
+    type: Literal["clarifications.list"]
+
+
+class MessagesRecent(Listing):
+    """Ask for the last messages, of one conversation or of all."""
+
+    type: Literal["messages.recent"]
+    session_id: UUID | None = None
+    limit: int = Field(default=20, ge=1, le=500)
+
+
+class TypesList(Received):
+    """Ask for the memory types."""
+
+    type: Literal["types.list"]
+
+
 class QueryType(Received):
     """The part of a query that tells which one it is."""
 
     type: str
 
 
-Query = JobsGet | FactsList | FactsSearch | FactsCore | ContextGet
+AnyListing = SessionsList | JobsList | CandidatesList | ClarificationsList | MessagesRecent
+Query = (
+    JobsGet
+    | FactsList
+    | FactsSearch
+    | FactsCore
+    | ContextGet
+    | FactsGet
+    | FactsHistory
+    | AnyListing
+    | TypesList
+)
 
 QUERIES: Final[dict[str, type[Query]]] = {
     "jobs.get": JobsGet,
@@ -90,4 +161,12 @@ QUERIES: Final[dict[str, type[Query]]] = {
     "facts.search": FactsSearch,
     "facts.core": FactsCore,
     "context.get": ContextGet,
+    "facts.get": FactsGet,
+    "facts.history": FactsHistory,
+    "sessions.list": SessionsList,
+    "jobs.list": JobsList,
+    "candidates.list": CandidatesList,
+    "clarifications.list": ClarificationsList,
+    "messages.recent": MessagesRecent,
+    "types.list": TypesList,
 }

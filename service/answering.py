@@ -16,6 +16,7 @@ from domain.accept_conversation import AcceptConversation
 from domain.answer_query import AnswerQuery
 from domain.build_injection import BuildInjection
 from domain.gather_context import GatherContext
+from domain.listings import Listings
 from domain.search_memory import SearchMemory
 from domain.session_waits import SessionWaits
 from gateway.http import Door, build_app, build_starting_app
@@ -30,6 +31,7 @@ from service.surroundings import READ, WRITE, Surroundings
 from storage.forgetting import PostgresForgetting
 from storage.intake import PostgresIntake
 from storage.last_seen import PostgresLastSeen
+from storage.listings import PostgresListings
 from storage.reads import PostgresReads
 from storage.searches import PostgresSearches
 
@@ -50,6 +52,7 @@ async def responder_parts(shared: Surroundings) -> Sequence[Component]:
         AnswerQuery(reads=reads),
         search=search,
         context=context,
+        lists=Listings(reads=PostgresListings(await shared.pool(READ))),
         char_budget=settings.memory_injection_char_budget,
     )
     replies = Replies(shared.producer(linger_ms=0), patterns=settings.afterword_reply_topics)

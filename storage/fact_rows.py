@@ -1,13 +1,18 @@
 """Facts as rows of ``lis.memory_facts``."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, LiteralString
+from uuid import UUID
 
 from domain.memory.facts import FactRow, Period
 from domain.memory.projection import Status
 from domain.memory.stances import Mode
 from storage.json_text import Row
+
+_TIMES: Final = ("expires_at", "created_at", "updated_at", "last_seen_at", "deleted_at")
+_RANGE: Final = re.compile(r'[\[(](?:"(?P<start>[^"]+)")?,(?:"(?P<end>[^"]+)")?\)')
 
 FACT_COLUMNS: Final[LiteralString] = """
     f.fact_id, f.tenant_id, f.user_id::text AS user_id, f.avatar_id::text AS avatar_id, f.category,
@@ -41,6 +46,49 @@ def fact_from_row(row: Mapping[str, Any]) -> FactRow:
             "intervals": tuple((one.lower, one.upper) for one in row["valid"]),
         }
     )
+
+
+def fact_from_version(row: Mapping[str, Any]) -> FactRow:
+    """Return the fact that a version keeps as JSON, as ``fact_row`` wrote it then."""
+    times = {name: _time(row.get(name)) for name in _TIMES}
+    ids = {name: UUID(row[name]) if row.get(name) else None for name in ("superseded_by", "merged_into")}
+    plain = {name: value for name, value in row.items() if name not in ("valid", "valid_from", "valid_to")}
+    first, last = _time(row["first_said_at"]), _time(row["last_said_at"])
+    if first is None or last is None:
+        raise ValueError("a version has no time")
+    told = row.get("told_status")
+    return FactRow(
+        **{
+            **plain,
+            **times,
+            **ids,
+            "fact_id": UUID(row["fact_id"]),
+            "status": Status(row["status"]),
+            "mode": Mode(row["mode"]),
+            "told_status": Status(told) if told is not None else None,
+            "names": frozenset(map(UUID, row["names"])),
+            "source_message_ids": tuple(row["source_message_ids"]),
+            "source_session_id": row.get("source_session_id") or "",
+            "source_excerpt": row.get("source_excerpt") or "",
+            "aliases": tuple(row.get("aliases") or ()),
+            "topics": tuple(row.get("topics") or ()),
+            "first_said_at": first,
+            "last_said_at": last,
+            "valid_from": _time(row.get("valid_from")),
+            "valid_to": _time(row.get("valid_to")),
+            "intervals": tuple(_periods(row["valid"])),
+        }
+    )
+
+
+def _periods(text: str) -> Iterator[Period]:
+    """Read the text of a multirange as ``fact_row`` writes it."""
+    for found in _RANGE.finditer(text):
+        yield _time(found["start"]), _time(found["end"])
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def fact_row(fact: FactRow) -> Row:

@@ -17,11 +17,13 @@ from consumers.memory_queries import QueryAnswers
 from consumers.requests import Answered, RequestHandler
 from consumers.responder import Responder, ResponderSettings
 from domain.answer_query import FactsQuery
+from domain.conversation import UserRef
 from domain.errors import NotFoundError, StorageUnavailableError
 from domain.events import JobChanged
 from domain.gather_context import Gathered
 from domain.injection import Injection, InjectionRequest
 from domain.jobs import Job, JobStatus
+from domain.listings import FactStory, ListingPage, ListingQuery
 from domain.search_memory import FoundFact, SearchRequest
 from domain.stores import FactPage
 from producers.client import MemoryClient
@@ -70,6 +72,12 @@ class Memory:
 
     async def search(self, request: SearchRequest) -> Sequence[FoundFact]:
         return ()
+
+    async def page(self, query: ListingQuery) -> ListingPage:
+        return ListingPage(items=({"limit": query.limit},), next_cursor=None)
+
+    async def story(self, tenant_id: str, user: UserRef, avatar_id: UUID, fact_id: UUID) -> FactStory:
+        raise NotFoundError("no such fact")
 
     async def context(self, request: SearchRequest) -> Gathered:
         return Gathered(user_id=None, core=(), relevant=(), pending=())
@@ -120,7 +128,7 @@ def job(session_id: UUID, status: JobStatus = JobStatus.COMPLETED) -> Job:
 
 
 def _answers(memory: Memory) -> QueryAnswers:
-    return QueryAnswers(memory, search=memory.search, context=memory.context, char_budget=2_000)
+    return QueryAnswers(memory, search=memory.search, context=memory.context, lists=memory, char_budget=2_000)
 
 
 @asynccontextmanager
