@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -14,7 +13,6 @@ from domain.candidates import Candidate
 from domain.errors import (
     ClaimLostError,
     EmbedderUnavailableError,
-    InfrastructureError,
     ModelUnavailableError,
     PermanentError,
     SlotsTakenError,
@@ -23,6 +21,7 @@ from domain.errors import (
 from domain.follow_up import FollowUp
 from domain.jobs import Claim, JobError, JobKind, JobOrder, JobOutcome
 from domain.judging import AskJudge, Judging, KnownClaims, can_raise
+from domain.letting_go import LettingGo
 from domain.memory.assertions import Assertion
 from domain.memory.evidence import assertions_of
 from domain.memory.sentences import claim_sentence
@@ -36,8 +35,6 @@ from domain.windows import Window, window_digest, windows_of
 
 MOST_GRACES: Final = 10
 MOST_TAKEOVERS: Final = 5
-# A part of what a lane waits for what it has cancelled.
-_LETTING_GO_S: Final = 1.0
 
 
 class Ending(StrEnum):
@@ -88,6 +85,7 @@ class ExtractSession:
         self._policy = policy
         self._limits = limits
         self._clock = clock
+        self._let_go = LettingGo(jobs)
 
     async def __call__(self, order: JobOrder, record: RawRecord) -> Ending:
         """Do what ``order`` asks for; ``record`` is kept as the dead letter of a job that dies.
@@ -156,12 +154,6 @@ class ExtractSession:
         except UnreadableAnswerError as exc:
             return await self._fail(claim, record, JobError(code="unreadable_answer", message=str(exc)))
         return Ending.DONE
-
-    async def _let_go(self, claim: Claim) -> None:
-        """Order a job again that is cut off: whoever it was taken from holds its record for done."""
-        with suppress(InfrastructureError, TimeoutError):
-            async with asyncio.timeout(_LETTING_GO_S):
-                await self._jobs.put_back(claim, due_in=timedelta(), error=None, counted=False)
 
     async def fail(self, order: JobOrder, record: RawRecord, error: JobError) -> Ending:
         """Count a failed attempt that ended in an unforeseen way, so that it stops only its own job."""

@@ -44,6 +44,8 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "AFTERWORD_JOB_RETRY_SEC": "0.2",
     "AFTERWORD_ENDED_GRACE_SEC": "1",
     "MEMORY_MAX_TRANSCRIPT_CHARS": "500",
+    # The model of a round judges nothing: its vectors are near by chance.
+    "MEMORY_JUDGE_DISTANCE": "0",
 }
 _STOPPING_S: Final = 20.0
 _READY_S: Final = 150.0
