@@ -119,7 +119,8 @@ class CommandFacts:
             InvalidInputError: the value breaks the rules of a fact.
         """
         scope, fact = await self._found(ref, fact_id)
-        _check_value(value)
+        slot = slot_from_text(fact.slot)
+        _check_value(slot.key, value)
         old = fact.fact_value
         assertion = Assertion(
             scope=scope,
@@ -127,7 +128,7 @@ class CommandFacts:
             generation=LIVE,
             position=0,
             said_at=max(ref.at, fact.last_said_at),
-            slot=slot_from_text(fact.slot),
+            slot=slot,
             value=value,
             amends=InsteadOf(old) if how == "change" else Corrects(old, everywhere=True),
             confidence=max(fact.confidence, 0.95),
@@ -187,10 +188,12 @@ def _candidate(given: FactGiven) -> Candidate:
         raise InvalidInputError(f"category: expected one of {', '.join(sorted(known))}", field="category")
     if not any(letter.isalpha() for letter in given.fact_key):
         raise InvalidInputError("fact_key: expected a name with letters", field="fact_key")
-    _check_value(given.fact_value)
+    key = canonical_key(given.fact_key)
+    _check_value(key, given.fact_value)
+    _check_words(key, given)
     return Candidate(
         category=given.category,
-        key=canonical_key(given.fact_key),
+        key=key,
         value=given.fact_value.strip(),
         content=" ".join(given.content.split()),
         confidence=given.confidence,
@@ -202,13 +205,32 @@ def _candidate(given: FactGiven) -> Candidate:
     )
 
 
-def _check_value(value: str) -> None:
+def _check_value(key: str, value: str) -> None:
     if not any(letter.isalnum() for letter in value):
         raise InvalidInputError("fact_value: expected a value with letters or digits", field="fact_value")
-    if holds_secret(value):
-        raise InvalidInputError("fact_value: it looks like a secret, which is not kept", field="fact_value")
-    if is_instruction(value):
-        raise InvalidInputError("fact_value: it is an instruction, not a fact", field="fact_value")
+    _check_text("fact_value", key, value)
+    # A password is known by its key alone: "wifi_password" and "tulip99" are harmless each for itself.
+    if holds_secret(f"{key.replace('_', ' ')}: {value}"):
+        raise InvalidInputError(
+            "fact_value: its key says it is a secret, which is not kept", field="fact_value"
+        )
+
+
+def _check_words(key: str, given: FactGiven) -> None:
+    """Hold every other text of a fact to the rules of its value: all are kept, found and sent in events."""
+    _check_text("fact_key", key, given.fact_key)
+    _check_text("content", key, given.content)
+    for alias in given.aliases:
+        _check_text("aliases", key, alias)
+    for topic in given.topics:
+        _check_text("topics", key, topic)
+
+
+def _check_text(field: str, key: str, text: str) -> None:
+    if holds_secret(text):
+        raise InvalidInputError(f"{field}: it looks like a secret, which is not kept", field=field)
+    if is_instruction(key, text):
+        raise InvalidInputError(f"{field}: it is an instruction, not a fact", field=field)
 
 
 def _only(found: Sequence[Assertion]) -> Assertion:
