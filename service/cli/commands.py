@@ -22,6 +22,7 @@ _COMMANDS: Final[Sequence[Callable[..., None]]] = (
     serving.run,
     ingest.ingest,
     memory.inject,
+    memory.search,
     memory.facts,
     memory.jobs,
     generations.diff,

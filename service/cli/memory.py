@@ -24,6 +24,7 @@ def inject(
     user: User,
     tenant: Tenant = "default",
     avatar: Avatar = None,
+    query: Annotated[str | None, typer.Option("--query", help="What the next turn is about.")] = None,
     char_budget: Annotated[int | None, typer.Option("--char-budget", help="Longest text.")] = None,
     timeout: Timeout = 10.0,
     as_json: Json = False,
@@ -32,12 +33,42 @@ def inject(
 
     Example: `afterword inject --user 7c1f3f0e-6c0b-4b43-9d57-0a3d7b1f2c11`
     """
-    more = {"avatar_id": avatar, "char_budget": char_budget}
+    mode = "ranked" if query is None else "relevant"
+    more = {"avatar_id": avatar, "char_budget": char_budget, "mode": mode, "query": query}
     reply = _ask(tenant, lambda memory: memory.inject(user=user_of(user), timeout=timeout, **more))
     if as_json:
         print_json(reply.model_dump(mode="json"))
         return
     out().print(reply.text.rstrip() or "Nothing is remembered of this user.", markup=False, soft_wrap=True)
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    user: User,
+    tenant: Tenant = "default",
+    avatar: Avatar = None,
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", help="What it is about; may be repeated.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=50, help="Most facts.")] = 6,
+    timeout: Timeout = 10.0,
+    as_json: Json = False,
+) -> None:
+    """Find what is remembered of a user about something; nothing where nothing is.
+
+    Example: `afterword search "what does she drink" --user customer-17`
+    """
+    more = {"avatar_id": avatar, "topics": topic, "limit": limit}
+    found = _ask(tenant, lambda memory: memory.search(query, user=user_of(user), timeout=timeout, **more))
+    if as_json:
+        for one in found:
+            print_json(one.model_dump(mode="json"))
+        return
+    print_table(
+        ("score", "category", "key", "value"),
+        ((f"{one.score:.2f}", one.fact.category, one.fact.fact_key, one.fact.fact_value) for one in found),
+        nothing="Nothing is remembered about this.",
+    )
 
 
 def facts(

@@ -31,6 +31,7 @@ def test_without_a_command_the_commands_are_listed_with_their_purpose() -> None:
         "topics",
         "ingest",
         "inject",
+        "search",
         "facts",
         "jobs",
         "dlq",
