@@ -74,7 +74,7 @@ async def test_nobody_reads_the_story_or_the_lists_of_another(engine: Engine) ->
             "candidates.list",
             "clarifications.list",
         ):
-            assert (await engine.client.listed(kind, user=stranger))["items"] == []
+            assert list((await engine.client.listed(kind, user=stranger))["items"]) == []
 
 
 async def test_a_weak_word_waits_among_the_candidates_and_two_cities_of_one_day_ask(engine: Engine) -> None:
