@@ -184,8 +184,9 @@ def _is_job(reading: Reading, text: str) -> bool:
     if reading.is_one_of(text, "not_job"):
         return False
     suffix = reading.book.value.get("job_suffix")
-    last = text.rsplit(maxsplit=1)[-1].casefold()
-    return reading.is_one_of(text, "jobs") or bool(suffix and suffix.search(last))
+    # Together, so that "crane operator" ends like "typewriter operator" and like "webdeveloper".
+    together = "".join(text.casefold().split())
+    return reading.is_one_of(text, "jobs") or bool(suffix and suffix.search(together))
 
 
 def _job_said(reading: Reading, text: str) -> str | None:

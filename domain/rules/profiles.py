@@ -1,7 +1,8 @@
 """A list of particulars that a user pastes about themselves: "Name: Dana", or a table of it.
 
-Lines of that shape are as a rule somebody else's data; they are the user's own only where the message says so
-and asks for nothing to be done with the text.
+Lines of that shape are as a rule somebody else's data; they are the user's own only where the message says
+so. Where it asks for something to be done with the text, it has to call it "my profile": what is "about me"
+may be about a character, what is mine is not.
 """
 
 import re
@@ -17,10 +18,21 @@ _IS_MINE: Final = re.compile(
     r"sobre m\u00ed|mi perfil|mis datos|es[ea] soy yo)\b",
     re.IGNORECASE,
 )
+_IS_MADE_UP: Final = re.compile(
+    r"\b(?:parse|convert|character|persona|example|template|fake|test data|sample|"
+    r"ejemplo|exemple|beispiel)\b",
+    re.IGNORECASE,
+)
+_IS_MY_OWN: Final = re.compile(
+    r"\b(?:here(?:'s| is)|this is|see|below is|attached is)? ?my (?:own |current |linkedin |dating |work )?"
+    r"(?:profile|details|particulars|bio|cv|resume)\b|\bmein(?:e|en)? (?:profil|steckbrief|lebenslauf)\b|"
+    r"\bmon (?:profil|cv)\b|\bmi (?:perfil|cv)\b",
+    re.IGNORECASE,
+)
 _IS_WORK: Final = re.compile(
     r"\b(?:translate|rewrite|rephrase|paraphrase|proof-?read|summari[sz]e|correct|fix|edit|improve|polish|"
-    r"shorten|review|grade|parse|convert|character|persona|example|template|fake|test data|sample|"
-    r"\u00fcbersetz\w*|korrigier\w*|traduis\w*|traduire|corrige\w*|traduce|resume|ejemplo|exemple|beispiel)\b",
+    r"shorten|review|grade|"
+    r"\u00fcbersetz\w*|korrigier\w*|traduis\w*|traduire|corrige\w*|traduce|resume)\b",
     re.IGNORECASE,
 )
 _PAIR: Final = re.compile(
@@ -43,7 +55,9 @@ class Particular:
 
 def particulars(text: str) -> tuple[Sequence[Particular], str]:
     """Return the particulars that ``text`` lists about its sender, and the text without them."""
-    if not _IS_MINE.search(text) or _IS_WORK.search(text):
+    if not _IS_MINE.search(text) or _IS_MADE_UP.search(text):
+        return (), text
+    if _IS_WORK.search(text) and not _IS_MY_OWN.search(text):
         return (), text
     lines = text.split("\n")
     found = {place: pair for place, line in enumerate(lines) if (pair := _pair(line)) is not None}
