@@ -17,94 +17,74 @@ from storage.fact_rows import FACT_COLUMNS, fact_from_row, fact_from_version
 from storage.pool import Database
 from storage.reads import PERSON, person
 
-# What every list ends with: a page of it, by a time and an id that tell rows apart.
-_PAGE: Final[LiteralString] = """
+
+def _list_of(rows: LiteralString) -> LiteralString:
+    """Return the statement that lists ``rows`` of a person, newest first, by the time and id of each."""
+    return f"""{PERSON}
+    SELECT l.*
+      FROM ({rows}) AS l
      WHERE (%(after_time)s::timestamptz IS NULL
             OR (l.at, l.id) < (%(after_time)s::timestamptz, %(after_id)s::text))
      ORDER BY l.at DESC, l.id DESC
      LIMIT %(limit)s
-"""
+"""  # noqa: S608 - literals alone
 
-LIST_SESSIONS: Final[LiteralString] = (
-    PERSON  # noqa: S608 - literals alone
-    + """
-    SELECT l.*
-      FROM (SELECT coalesce(s.ended_at, s.created_at) AS at, s.session_id::text AS id, s.session_id,
-                   s.started_at, s.ended_at, s.message_count, s.revision, j.status, j.gate,
-                   s.conflict IS NOT NULL AS conflict
-              FROM person AS u
-              JOIN lis.sessions AS s ON s.user_id = u.user_id
-              LEFT JOIN lis.extraction_jobs AS j
-                ON j.user_id = s.user_id AND j.tenant_id = s.tenant_id AND j.session_id = s.session_id
-               AND j.generation = s.serving_generation
-             WHERE s.tenant_id = %(tenant_id)s
-               AND s.avatar_id = %(avatar_id)s) AS l
-"""
-    + _PAGE
-)
-LIST_JOBS: Final[LiteralString] = (
-    PERSON  # noqa: S608 - literals alone
-    + """
-    SELECT l.*
-      FROM (SELECT j.queued_at AS at, j.job_id::text AS id, j.job_id, j.session_id, j.generation, j.status,
-                   j.revision, j.gate, j.plan, j.attempts, j.queued_at, j.started_at, j.finished_at,
-                   j.next_attempt_at
-              FROM person AS u
-              JOIN lis.extraction_jobs AS j ON j.user_id = u.user_id
-             WHERE j.tenant_id = %(tenant_id)s
-               AND j.avatar_id = %(avatar_id)s
-               AND (%(session_id)s::uuid IS NULL OR j.session_id = %(session_id)s)) AS l
-"""
-    + _PAGE
-)
-LIST_CANDIDATES: Final[LiteralString] = (
-    PERSON  # noqa: S608 - literals alone
-    + """
-    SELECT l.*
-      FROM (SELECT p.updated_at AS at, p.candidate_id::text AS id, p.candidate_id, p.slot, p.mode, p.value,
-                   p.confidence, p.sessions
-              FROM person AS u
-              JOIN lis.pending_candidates AS p ON p.user_id = u.user_id
-             WHERE p.tenant_id = %(tenant_id)s
-               AND p.avatar_id = %(avatar_id)s) AS l
-"""
-    + _PAGE
-)
-LIST_CLARIFICATIONS: Final[LiteralString] = (
-    PERSON  # noqa: S608 - literals alone
-    + """
-    SELECT l.*
-      FROM (SELECT c.opened_at AS at, c.clarification_id::text AS id, c.clarification_id,
-                   c.current_fact AS left_fact_id, c.other_fact AS right_fact_id, a.fact_key,
-                   a.fact_value AS "left", b.fact_value AS "right", c.opened_at
-              FROM person AS u
-              JOIN lis.clarifications AS c ON c.user_id = u.user_id
-              LEFT JOIN lis.memory_facts AS a
-                ON a.user_id = c.user_id AND a.tenant_id = c.tenant_id AND a.avatar_id = c.avatar_id
-               AND a.fact_id = c.current_fact
-              LEFT JOIN lis.memory_facts AS b
-                ON b.user_id = c.user_id AND b.tenant_id = c.tenant_id AND b.avatar_id = c.avatar_id
-               AND b.fact_id = c.other_fact
-             WHERE c.tenant_id = %(tenant_id)s
-               AND c.avatar_id = %(avatar_id)s) AS l
-"""
-    + _PAGE
-)
-LIST_MESSAGES: Final[LiteralString] = (
-    PERSON  # noqa: S608 - literals alone
-    + """
-    SELECT l.*
-      FROM (SELECT m.sent_at AS at,
-                   m.session_id::text || lpad(m.position::text, 10, '0') || m.message_id AS id,
-                   m.session_id, m.message_id, m.position, m.role, m.name, m.content, m.sent_at
-              FROM person AS u
-              JOIN lis.chat_messages AS m ON m.user_id = u.user_id
-             WHERE m.tenant_id = %(tenant_id)s
-               AND m.avatar_id = %(avatar_id)s
-               AND (%(session_id)s::uuid IS NULL OR m.session_id = %(session_id)s)) AS l
-"""
-    + _PAGE
-)
+
+LIST_SESSIONS: Final[LiteralString] = _list_of("""
+        SELECT coalesce(s.ended_at, s.created_at) AS at, s.session_id::text AS id, s.session_id,
+               s.started_at, s.ended_at, s.message_count, s.revision, j.status, j.gate,
+               s.conflict IS NOT NULL AS conflict
+          FROM person AS u
+          JOIN lis.sessions AS s ON s.user_id = u.user_id
+          LEFT JOIN lis.extraction_jobs AS j
+            ON j.user_id = s.user_id AND j.tenant_id = s.tenant_id AND j.session_id = s.session_id
+           AND j.generation = s.serving_generation
+         WHERE s.tenant_id = %(tenant_id)s
+           AND s.avatar_id = %(avatar_id)s
+""")
+LIST_JOBS: Final[LiteralString] = _list_of("""
+        SELECT j.queued_at AS at, j.job_id::text AS id, j.job_id, j.session_id, j.generation, j.status,
+               j.revision, j.gate, j.plan, j.attempts, j.queued_at, j.started_at, j.finished_at,
+               j.next_attempt_at
+          FROM person AS u
+          JOIN lis.extraction_jobs AS j ON j.user_id = u.user_id
+         WHERE j.tenant_id = %(tenant_id)s
+           AND j.avatar_id = %(avatar_id)s
+           AND (%(session_id)s::uuid IS NULL OR j.session_id = %(session_id)s)
+""")
+LIST_CANDIDATES: Final[LiteralString] = _list_of("""
+        SELECT p.updated_at AS at, p.candidate_id::text AS id, p.candidate_id, p.slot, p.mode, p.value,
+               p.confidence, p.sessions
+          FROM person AS u
+          JOIN lis.pending_candidates AS p ON p.user_id = u.user_id
+         WHERE p.tenant_id = %(tenant_id)s
+           AND p.avatar_id = %(avatar_id)s
+""")
+LIST_CLARIFICATIONS: Final[LiteralString] = _list_of("""
+        SELECT c.opened_at AS at, c.clarification_id::text AS id, c.clarification_id,
+               c.current_fact AS left_fact_id, c.other_fact AS right_fact_id, a.fact_key,
+               a.fact_value AS "left", b.fact_value AS "right", c.opened_at
+          FROM person AS u
+          JOIN lis.clarifications AS c ON c.user_id = u.user_id
+          LEFT JOIN lis.memory_facts AS a
+            ON a.user_id = c.user_id AND a.tenant_id = c.tenant_id AND a.avatar_id = c.avatar_id
+           AND a.fact_id = c.current_fact
+          LEFT JOIN lis.memory_facts AS b
+            ON b.user_id = c.user_id AND b.tenant_id = c.tenant_id AND b.avatar_id = c.avatar_id
+           AND b.fact_id = c.other_fact
+         WHERE c.tenant_id = %(tenant_id)s
+           AND c.avatar_id = %(avatar_id)s
+""")
+LIST_MESSAGES: Final[LiteralString] = _list_of("""
+        SELECT m.sent_at AS at,
+               m.session_id::text || lpad(m.position::text, 10, '0') || m.message_id AS id,
+               m.session_id, m.message_id, m.position, m.role, m.name, m.content, m.sent_at
+          FROM person AS u
+          JOIN lis.chat_messages AS m ON m.user_id = u.user_id
+         WHERE m.tenant_id = %(tenant_id)s
+           AND m.avatar_id = %(avatar_id)s
+           AND (%(session_id)s::uuid IS NULL OR m.session_id = %(session_id)s)
+""")
 # The id that a fact has now, or one that it had under an earlier name.
 FACT_OF_PERSON: Final[LiteralString] = (
     PERSON  # noqa: S608 - literals alone
